@@ -1,0 +1,45 @@
+# Verbs of this project. `make` alone lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+.PHONY: help demo test check lock docs bench clean
+
+help:  ## list the verbs
+	@sed -n 's/^\([a-z]*\):.*##/\1\t/p' $(MAKEFILE_LIST)
+
+demo: .venv/ready  ## set everything up and run the main job
+	stopcause demo
+
+test: .venv/ready  ## set everything up and pass the tests
+	pytest -q -m "not framework and not system and not kill"
+
+check: .venv/ready  ## what CI runs
+	ruff format --check .
+	ruff check .
+	mypy
+	lint-imports --no-logo
+	python docs/generate.py --check
+	pytest -q -m "not framework"
+	bash tests/wheel.sh
+
+docs: .venv/ready  ## write the generated parts of README and docs anew
+	python docs/generate.py
+
+bench: .venv/ready  ## print the figures of the design's numbers table
+	python bench/run.py
+
+lock: .venv/ready  ## write the pinned files anew (no change in the tree when nothing is newer)
+	uv pip compile -q --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11 --group dev --extra server pyproject.toml -o requirements/dev.txt
+
+clean:  ## remove everything that make made
+	rm -rf .venv .envs dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .coverage
+
+.venv/ready: requirements/dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "needs Python 3.11 or newer: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
+	@$(PYTHON) -c 'import ensurepip' 2>/dev/null || { echo "this Python cannot make environments; on Debian: apt install python3-venv"; exit 2; }
+	$(PYTHON) -m venv --clear .venv
+	.venv/bin/python -m pip install -q --disable-pip-version-check --require-hashes --no-deps -r requirements/dev.txt
+	.venv/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@

@@ -1,0 +1,72 @@
+"""Every error that stopcause raises on purpose, named for the situation of the person who meets it.
+
+    StopcauseError
+    +-- MissingExtraError     a part that is not installed; the message is the install command
+    +-- InputError            input that cannot be read at all (bad lines are not errors: they are set aside)
+    +-- PolicyError           a policy that cannot be used; `problems` name place, fault and way out
+    +-- StoreError
+    |   +-- StoreInUseError   another process owns the store; says who, and what to do
+    |   +-- StoreVersionError a store that a newer stopcause wrote
+    |   +-- StoreFullError    the disk took no more; nothing acknowledged is lost
+    +-- NotFoundError         no run, group or file by that name; says what was looked for
+
+A message says what happened, then what to do next. Nothing here ever carries a line of input.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class StopcauseError(Exception):
+    """The base of them all; `exit_code` is what the command line ends with."""
+
+    exit_code = 2
+
+
+class MissingExtraError(StopcauseError):
+    """A part of stopcause was asked for that this environment does not have."""
+
+    def __init__(self, part: str, extra: str) -> None:
+        super().__init__(f'{part} is not installed here. Install it with: pip install "stopcause[{extra}]"')
+
+
+class InputError(StopcauseError):
+    """Input that cannot be read at all: no such file, not a file, no UTF-8, not a case."""
+
+
+class Problem(NamedTuple):
+    """One fault in a policy: a dotted place, what is wrong there, and the way out. `line` is 0 where it is not known."""
+
+    place: str
+    message: str
+    line: int = 0
+    warning: bool = False
+
+
+class PolicyError(StopcauseError):
+    """A policy that cannot be used."""
+
+    def __init__(self, problems: tuple[Problem, ...]) -> None:
+        super().__init__("; ".join(f"{p.place}: {p.message}" for p in problems))
+        self.problems = problems
+
+
+class StoreError(StopcauseError):
+    """The store cannot do what was asked."""
+
+
+class StoreInUseError(StoreError):
+    """Another process owns the store."""
+
+
+class StoreVersionError(StoreError):
+    """The store was written by a newer stopcause."""
+
+
+class StoreFullError(StoreError):
+    """The disk took no more."""
+
+
+class NotFoundError(StopcauseError):
+    """Nothing has that name."""

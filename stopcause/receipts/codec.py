@@ -1,0 +1,271 @@
+"""NDJSON in and out: one record a line, and a bad line never costs its neighbours.
+
+A line first meets the strict models of `model` (the fast way; almost every line ends there). Where they refuse it,
+`_mend` follows their errors once: unknown keys go to `extra` where they are identifiers, numbers or booleans; unknown
+words of lists that have `unknown` become that, with finding `vocabulary_new`. What they still refuse is a `LineError`.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from stopcause.receipts import identifiers, model, vocabulary
+
+MAX_LINE_BYTES = 1 << 20  # a full receipt is about 1 kB
+_NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, model.SCHEMA)
+_ANY: TypeAdapter[model.Record] = TypeAdapter(Annotated[model.Record, Field(discriminator="kind")])
+_PERSONAL_FIELDS = ("thread_id", "owner", "actor")
+
+AnyRecord = model.Record | model.UnknownRecord
+
+
+class LineError(NamedTuple):
+    """A line that is no record: which line, which field, what is wrong there, and what was expected. No content."""
+
+    line: int
+    field: str
+    reason: str
+    expected: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.field}: {self.reason}; expected {self.expected}"
+
+
+def read_lines(lines: Iterable[bytes]) -> Iterator[AnyRecord | LineError]:
+    """Read NDJSON. Blank lines are skipped; line numbers count from 1 and count them."""
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield read_line(line, number)
+
+
+def read_line(line: bytes, number: int = 1) -> AnyRecord | LineError:
+    """Read one line: a record with its `record_id`, or the first thing that is wrong with it."""
+    if len(line) > MAX_LINE_BYTES:
+        return LineError(number, "line", f"is {len(line)} bytes long", f"at most {MAX_LINE_BYTES} bytes")
+    try:
+        record = _ANY.validate_json(line)
+    except ValidationError:
+        return _read_slowly(line, number)
+    return _finished(record, line)
+
+
+def read_value(value: object, number: int = 1) -> AnyRecord | LineError:
+    """The same for a record that is already a Python value, as in a case file."""
+    return read_line(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"), number)
+
+
+def write_line(record: AnyRecord) -> bytes:
+    """The canonical line, without newline: nulls left out, times in UTC."""
+    return record.model_dump_json(exclude_none=True, by_alias=True).encode()
+
+
+def record_id(value: dict[str, Any]) -> str:
+    """The id of a record that came without one: the same content gives the same id, so re-reading never duplicates."""
+    content = _without_nulls({key: item for key, item in value.items() if key != "record_id"})
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return str(uuid.uuid5(_NAMESPACE, canonical))
+
+
+def _without_nulls(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    if isinstance(value, dict):
+        return {key: _without_nulls(item) for key, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
+
+
+def _finished(record: AnyRecord, line: bytes) -> AnyRecord:
+    """With an id, and without what names a person. The id is taken from the line as it was written."""
+    changes: dict[str, Any] = {}
+    if record.record_id is None:
+        changes["record_id"] = record_id(json.loads(line))
+    if replaced := _depersonalised(record):
+        changes |= replaced
+        changes["findings"] = (*(record.findings or ()), model.Finding(code="personal_value_replaced"))
+    return record.model_copy(update=changes) if changes else record
+
+
+def _depersonalised(record: AnyRecord) -> dict[str, Any]:
+    changes = _personal_fields(record)
+    if isinstance(record, model.ApprovalUpdated) and (found := _personal_fields(record.approval)):
+        changes["approval"] = record.approval.model_copy(update=found)
+    if isinstance(record, model.RunStopped):
+        changes |= _personal_in_receipt(record)
+    return changes
+
+
+def _personal_in_receipt(record: model.RunStopped) -> dict[str, Any]:
+    changes: dict[str, Any] = {}
+    if record.approvals and any(map(_personal_fields, record.approvals)):
+        changes["approvals"] = tuple(each.model_copy(update=_personal_fields(each)) for each in record.approvals)
+    if record.abort and (found := _personal_fields(record.abort)):
+        changes["abort"] = record.abort.model_copy(update=found)
+    return changes
+
+
+def _personal_fields(value: model.Value) -> dict[str, Any]:
+    held = value.__dict__
+    changes: dict[str, Any] = {
+        name: identifiers.pseudonym(text)
+        for name in _PERSONAL_FIELDS
+        if (text := held.get(name)) is not None and identifiers.is_personal(text)
+    }
+    labels = held.get("labels")
+    if labels and any(map(identifiers.is_personal, labels.values())):
+        changes["labels"] = {
+            name: identifiers.pseudonym(text) if identifiers.is_personal(text) else text for name, text in labels.items()
+        }
+    return changes
+
+
+# The slow way: only for lines that the strict models refused.
+
+
+def _read_slowly(line: bytes, number: int) -> AnyRecord | LineError:
+    parsed = _parse(line, number)
+    if isinstance(parsed, LineError):
+        return parsed
+    original = parsed.copy()
+    kind = parsed.get("kind")
+    if isinstance(kind, str) and kind not in model.MODELS and identifiers.is_identifier(kind):
+        chosen: type[AnyRecord] = model.UnknownRecord
+    elif isinstance(kind, str) and kind in model.MODELS:
+        chosen = model.MODELS[kind]
+    else:
+        return LineError(number, "kind", "is missing" if kind is None else "is no identifier", "one of " + _kinds())
+    if _is_newer(parsed):
+        return LineError(number, "schema", "was written by a newer stopcause", "stopcause/1: upgrade, then read it again")
+    mended = _validated(_flat_evidence(parsed), chosen, number)
+    if isinstance(mended, LineError) or mended.record_id is not None:
+        return mended if isinstance(mended, LineError) else _finished(mended, b"{}")
+    return _finished(mended.model_copy(update={"record_id": record_id(original)}), b"{}")
+
+
+def _kinds() -> str:
+    return ", ".join(vocabulary.Kind)
+
+
+def _is_newer(parsed: dict[str, Any]) -> bool:
+    schema = parsed.get("schema")
+    return isinstance(schema, str) and schema.startswith("stopcause/") and schema != model.SCHEMA
+
+
+def _refuse_constant(_name: str) -> float:
+    raise ValueError("not a finite number")
+
+
+def _parse(line: bytes, number: int) -> dict[str, Any] | LineError:
+    try:
+        parsed = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
+    except UnicodeDecodeError as error:
+        return LineError(number, "line", f"has invalid UTF-8 at byte {error.start + 1}", "UTF-8")
+    except json.JSONDecodeError as error:
+        return LineError(number, "line", f"is broken JSON at column {error.colno}", "one whole JSON object on a line")
+    except (ValueError, RecursionError):
+        return LineError(number, "line", "has a number that is not finite, or is nested too deep", "plain JSON")
+    if not isinstance(parsed, dict):
+        return LineError(number, "line", "is JSON, but no object", "one JSON object on a line")
+    return parsed
+
+
+def _flat_evidence(parsed: dict[str, Any]) -> dict[str, Any]:
+    """Evidence that is nested once (`versions: {expected, observed}`) gets dotted names: same facts, flat values."""
+    outcomes = parsed.get("outcomes")
+    for outcome in [parsed.get("outcome"), *(outcomes if isinstance(outcomes, list) else [])]:
+        evidence = outcome.get("evidence") if isinstance(outcome, dict) else None
+        if isinstance(evidence, dict):
+            for name in [name for name, item in evidence.items() if isinstance(item, dict)]:
+                nested = evidence.pop(name)
+                evidence |= {f"{name}.{inner}": item for inner, item in nested.items()}
+    return parsed
+
+
+def _validated(parsed: dict[str, Any], chosen: type[AnyRecord], number: int) -> AnyRecord | LineError:
+    """Validate, follow the errors once, validate again."""
+    for last in (False, True):
+        try:
+            return chosen.model_validate_json(json.dumps(parsed))
+        except ValidationError as error:
+            problems = error.errors(include_url=False, include_input=False)
+            if last or not all([_mend(parsed, problem) for problem in problems]):
+                worst = next((p for p in problems if not _mendable(p)), problems[0])
+                return _line_error(number, worst)
+    raise AssertionError("unreachable")
+
+
+def _mendable(problem: Any) -> bool:  # noqa: ANN401 - pydantic's own untyped detail
+    return problem["type"] == "extra_forbidden" or _is_unknown_word(problem)
+
+
+def _is_unknown_word(problem: Any) -> bool:  # noqa: ANN401
+    return problem["type"] == "enum" and "'unknown'" in problem["ctx"]["expected"]
+
+
+def _mend(parsed: dict[str, Any], problem: Any) -> bool:  # noqa: ANN401
+    """Mend what the plan lets a reader mend: an unknown key, an unknown word. Says whether it could."""
+    place = ".".join(map(str, problem["loc"]))
+    owner = _owner(parsed, problem["loc"])
+    if owner is None or not _mendable(problem):
+        return False
+    key = problem["loc"][-1]
+    if problem["type"] == "extra_forbidden":
+        _keep_extra(parsed, place, owner.pop(key))
+        return True
+    owner[key] = "unknown"
+    where = place if identifiers.is_identifier(place) else None
+    parsed["findings"] = [*(parsed.get("findings") or []), {"code": "vocabulary_new", "where": where}]
+    return True
+
+
+def _owner(parsed: dict[str, Any], path: tuple[int | str, ...]) -> Any:  # noqa: ANN401
+    value: Any = parsed
+    for step in path[:-1]:
+        value = value[step]
+    return value if isinstance(value, dict | list) else None
+
+
+def _keep_extra(parsed: dict[str, Any], place: str, value: object) -> None:
+    """Keep an unknown key under `extra` where it can hold no prose; otherwise only count it."""
+    extra = parsed.setdefault("extra", {})
+    scalar = isinstance(value, bool | int | float) or (isinstance(value, str) and identifiers.is_identifier(value))
+    if scalar and identifiers.is_identifier(place):
+        extra[place] = identifiers.pseudonym(value) if isinstance(value, str) and identifiers.is_personal(value) else value
+    elif value is not None:
+        extra["dropped_keys"] = extra.get("dropped_keys", 0) + 1
+
+
+_EXPECTED = {
+    "missing": ("is missing", "a value"),
+    "enum": ("is no word of its list", "one of {expected}"),
+    "literal_error": ("is no word of its list", "{expected}"),
+    "string_type": ("is no string", "a string"),
+    "int_type": ("is no integer", "a number without quotes or fraction"),
+    "int_from_float": ("is no integer", "a number without fraction"),
+    "float_type": ("is no number", "a number without quotes"),
+    "bool_type": ("is no boolean", "true or false"),
+    "finite_number": ("is not finite", "a finite number"),
+    "greater_than_equal": ("is too small", "at least {ge}"),
+    "less_than_equal": ("is too large", "at most {le}"),
+    "value_error": ("is no time", "RFC 3339 with offset, as 2026-11-28T08:00:00Z"),
+    "too_long": ("has too many entries", "at most {max_length}"),
+    "extra_forbidden": ("is not known", "only known keys"),
+}
+
+
+def _line_error(number: int, problem: Any) -> LineError:  # noqa: ANN401
+    place = ".".join(step if isinstance(step, str) and identifiers.is_identifier(step) else str(step)[:1] for step in problem["loc"])
+    if problem["type"] == "string_pattern_mismatch":
+        return LineError(number, place, "does not have the shape of its field", _shape(problem["ctx"]["pattern"]))
+    reason, expected = _EXPECTED.get(problem["type"], ("has the wrong type", "the type that `stopcause schema` shows"))
+    return LineError(number, place, reason, expected.format_map(problem.get("ctx") or {}))
+
+
+def _shape(pattern: str) -> str:
+    known = {
+        identifiers.IDENTIFIER_PATTERN: identifiers.IDENTIFIER_WORDS,
+        identifiers.DISPLAY_NAME_PATTERN: identifiers.DISPLAY_NAME_WORDS,
+    }
+    return known.get(pattern, pattern)

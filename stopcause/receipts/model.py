@@ -1,0 +1,382 @@
+"""The seven records of the wire format `stopcause/1`, as frozen values.
+
+No field can hold prose: strings are identifiers or words of a closed list. These models are what a writer may write
+(unknown keys are refused); `codec` reads more tolerantly and ends up with the same values.
+Times are aware datetimes in UTC. Absent and null are the same.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Annotated, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    WithJsonSchema,
+)
+
+from stopcause.receipts import identifiers, vocabulary
+
+SCHEMA = "stopcause/1"
+MAX_INTEGER = 2**53 - 1  # the largest that every JSON reader keeps exact
+
+TIME_PATTERN = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$"
+_TIME = re.compile(TIME_PATTERN[1:-1], re.ASCII)
+
+# Names as POSIX numbers them everywhere; others come as numbers.
+SIGNALS = {"SIGHUP": 1, "SIGINT": 2, "SIGQUIT": 3, "SIGABRT": 6, "SIGKILL": 9, "SIGSEGV": 11, "SIGALRM": 14, "SIGTERM": 15}
+
+
+def parse_time(value: object) -> datetime:
+    """An RFC 3339 time with an offset, in UTC.
+
+    Raises:
+        ValueError: A time without offset, a bare number, or a day that does not exist.
+    """
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(UTC)
+    if not isinstance(value, str) or _TIME.fullmatch(value) is None:
+        raise ValueError("is no RFC 3339 time with an offset")
+    try:
+        return datetime.fromisoformat(value).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise ValueError("is no time that exists") from None
+
+
+def _signal(value: object) -> object:
+    return SIGNALS.get(value, value) if isinstance(value, str) else value
+
+
+Identifier = Annotated[str, StringConstraints(pattern=identifiers.IDENTIFIER_PATTERN)]
+DisplayName = Annotated[str, StringConstraints(pattern=identifiers.DISPLAY_NAME_PATTERN)]
+RecordId = Annotated[
+    str,
+    StringConstraints(pattern=r"^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$"),
+    AfterValidator(str.lower),
+]
+TraceId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
+SpanId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
+Time = Annotated[
+    datetime,
+    BeforeValidator(parse_time),
+    WithJsonSchema({"type": "string", "format": "date-time", "pattern": TIME_PATTERN}),
+]
+Count = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
+Number = Annotated[float, Field(ge=0)]
+Code = Annotated[int, Field(ge=-1024, le=1024)]
+Signal = Annotated[
+    int,
+    BeforeValidator(_signal),
+    Field(ge=-1024, le=1024),
+    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": -1024, "maximum": 1024}, {"enum": sorted(SIGNALS)}]}),
+]
+Scalar = bool | Annotated[int, Field(ge=-MAX_INTEGER, le=MAX_INTEGER)] | float | Identifier
+EvidenceValue = Scalar | Annotated[tuple[Scalar, ...], Field(max_length=16)]
+
+
+class Value(BaseModel):
+    """A frozen value that knows all its keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False, protected_namespaces=())
+
+
+class Finding(Value):
+    """Something that the writer itself noticed: a code and a place."""
+
+    code: Identifier
+    where: Identifier | None = None
+
+
+class Limit(Value):
+    """A bound that was set before the run."""
+
+    name: Identifier
+    kind: vocabulary.LimitKind
+    limit: Number | None = None
+    unit: Identifier | None = None
+    scope: vocabulary.Scope | None = None
+
+
+class Process(Value):
+    """Which process runs it, so that its death can be proved. `started` counts clock ticks since boot."""
+
+    boot_id: Identifier | None = None
+    pid: Count | None = None
+    started: Number | None = None
+
+
+class Condition(Value):
+    """A stop condition as it was evaluated at the boundary."""
+
+    name: Identifier
+    kind: vocabulary.LimitKind
+    fired: bool | None = None
+    limit: Number | None = None
+    observed: Number | None = None
+
+
+class FinishReason(Value):
+    """The last finish reason: the source's own word, and ours."""
+
+    raw: Identifier | None = None
+    normalized: vocabulary.Finish | None = None
+    source: vocabulary.FinishSource | None = None
+
+
+class ErrorCounts(Value):
+    """Errors that ended the run, and errors that a later step recovered."""
+
+    terminal: Count = 0
+    recovered: Count = 0
+
+
+class Progress(Value):
+    """What is known of progress when it stopped."""
+
+    made: bool | None = None
+    last_at: Time | None = None
+    in_flight_tools: Count | None = None
+
+
+class Abort(Value):
+    """An abort that was asked for, and whether the loop obeyed."""
+
+    requested_at: Time | None = None
+    observed_at: Time | None = None
+    actor: Identifier | None = None
+
+
+class Approval(Value):
+    """Something that only the outside can give. `deadline` is soft and ours, `expires_at` hard and the producer's."""
+
+    approval_id: Identifier
+    state: vocabulary.ApprovalState | None = None
+    kind: vocabulary.ApprovalKind | None = None
+    raised_by: Identifier | None = None
+    tool: DisplayName | None = None
+    tool_call_id: Identifier | None = None
+    requested_at: Time | None = None
+    owner: Identifier | None = None
+    deadline: Time | None = None
+    expires_at: Time | None = None
+    resume_token: Identifier | None = None
+    delivered_at: Time | None = None
+    resumable: bool | None = None
+    decision: vocabulary.Decision | None = None
+    decided_at: Time | None = None
+    actor: Identifier | None = None
+    payload_valid: bool | None = None
+    schema_digest: Identifier | None = None
+    payload_hmac: Identifier | None = None
+    executed: bool | None = None
+
+
+class Issuer(Value):
+    """Who vouches for an outcome."""
+
+    type: vocabulary.IssuerType
+    id: Identifier | None = None
+
+
+class Outcome(Value):
+    """What somebody saw at the destination."""
+
+    outcome_id: Identifier
+    contract: Identifier | None = None
+    check: Identifier | None = None
+    strength: vocabulary.Strength | None = None
+    polarity: vocabulary.Polarity | None = None
+    issuer: Issuer | None = None
+    subject: Identifier | None = None
+    observed_at: Time | None = None
+    pre_state: vocabulary.PreState | None = None
+    effect_key: Identifier | None = None
+    evidence: dict[Identifier, EvidenceValue] | None = None
+
+
+class Children(Value):
+    """How many child runs were open, failed or waiting."""
+
+    open: Count = 0
+    failed: Count = 0
+    waiting: Count = 0
+
+
+class PlanItems(Value):
+    """The agent's own checklist."""
+
+    done: Count = 0
+    open: Count = 0
+
+
+class RunError(Value):
+    """An error by its type names; never its text."""
+
+    type: Identifier | None = None
+    chain: tuple[Identifier, ...] | None = None
+    code: Identifier | None = None
+    status: Code | None = None
+    tool: DisplayName | None = None
+
+
+class Usage(Value):
+    """What it used; `cost_usd` in US dollars."""
+
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    output_cap: Count | None = None
+    cost_usd: Number | None = None
+
+
+class _Record(Value):
+    schema_: Literal["stopcause/1"] = Field(SCHEMA, alias="schema")
+    record_id: RecordId | None = None
+    attempt: Annotated[int, Field(ge=1, le=MAX_INTEGER)] = 1
+    at: Time
+    seq: Count | None = None
+    boundary: vocabulary.Boundary | None = None
+    adapter: Identifier | None = None
+    adapter_version: Identifier | None = None
+    framework: Identifier | None = None
+    framework_version: Identifier | None = None
+    trace_id: TraceId | None = None
+    span_id: SpanId | None = None
+    sampled: bool | None = None
+    dropped: Count | None = None
+    findings: tuple[Finding, ...] | None = None
+    extra: dict[Identifier, Scalar] | None = None
+
+
+class _RunRecord(_Record):
+    run_id: Identifier
+
+
+class _RunFields(_RunRecord):
+    agent: DisplayName | None = None
+    agent_version: Identifier | None = None
+    service: DisplayName | None = None
+    environment: Identifier | None = None
+    model: DisplayName | None = None
+    provider: Identifier | None = None
+    labels: Annotated[dict[Identifier, Identifier], Field(max_length=8)] | None = None
+    thread_id: Identifier | None = None
+    parent_run_id: Identifier | None = None
+    resumes_run_id: Identifier | None = None
+    answers: tuple[Identifier, ...] | None = None
+    limits: tuple[Limit, ...] | None = None
+    loop_policy: Identifier | None = None
+    contract: Identifier | None = None
+    subject: Identifier | None = None
+
+
+class RunStarted(_RunFields):
+    """A run begins. `lease_s`: for how many seconds each record of it keeps it alive."""
+
+    kind: Literal[vocabulary.Kind.STARTED] = vocabulary.Kind.STARTED
+    lease_s: Number | None = None
+    process: Process | None = None
+
+
+class RunProgress(_RunRecord):
+    """A run is alive. At most one in ten seconds; every one renews the lease."""
+
+    kind: Literal[vocabulary.Kind.PROGRESS] = vocabulary.Kind.PROGRESS
+    sign: vocabulary.Sign | None = None
+    steps: Count | None = None
+
+
+class RunStopped(_RunFields):
+    """The stop receipt. It repeats what the start said, because a receipt stands alone."""
+
+    kind: Literal[vocabulary.Kind.STOPPED] = vocabulary.Kind.STOPPED
+    stop_cause: vocabulary.StopCause
+    started_at: Time | None = None
+    duration_s: Number | None = None
+    reason_code: Identifier | None = None
+    subsequent_causes: tuple[vocabulary.StopCause, ...] | None = None
+    conditions: tuple[Condition, ...] | None = None
+    finish_reason: FinishReason | None = None
+    steps: Count | None = None
+    step_unit: Identifier | None = None
+    model_calls: Count | None = None
+    tool_calls: Count | None = None
+    pending_tool_calls: Count | None = None
+    tool_errors: ErrorCounts | None = None
+    model_errors: ErrorCounts | None = None
+    unsafe_steps: Count | None = None
+    progress: Progress | None = None
+    abort: Abort | None = None
+    approvals: tuple[Approval, ...] | None = None
+    outcomes: tuple[Outcome, ...] | None = None
+    children: Children | None = None
+    plan_items: PlanItems | None = None
+    error: RunError | None = None
+    forced_wrapup: bool | None = None
+    output_shape: vocabulary.OutputShape | None = None
+    usage: Usage | None = None
+    effects_after_stop: Count | None = None
+    closed_by: Identifier | None = None
+
+
+class ApprovalUpdated(_RunRecord):
+    """Something new about an approval."""
+
+    kind: Literal[vocabulary.Kind.APPROVAL] = vocabulary.Kind.APPROVAL
+    approval: Approval
+
+
+class OutcomeRecorded(_RunRecord):
+    """The outcome receipt."""
+
+    kind: Literal[vocabulary.Kind.OUTCOME] = vocabulary.Kind.OUTCOME
+    outcome: Outcome
+
+
+class RunDied(_RunRecord):
+    """Proof of death from the platform."""
+
+    kind: Literal[vocabulary.Kind.DIED] = vocabulary.Kind.DIED
+    reason: vocabulary.DeathReason | None = None
+    exit_code: Code | None = None
+    signal: Signal | None = None
+
+
+class TriageUpdated(_Record):
+    """What somebody said about a group of verdicts."""
+
+    kind: Literal[vocabulary.Kind.TRIAGE] = vocabulary.Kind.TRIAGE
+    group: Identifier
+    action: vocabulary.TriageAction | None = None
+    until: Time | None = None
+    until_count: Count | None = None
+    in_version: Identifier | None = None
+    owner: Identifier | None = None
+    actor: Identifier | None = None
+    reason_code: Identifier | None = None
+    ticket: Identifier | None = None
+
+
+class UnknownRecord(_Record):
+    """A kind that this version does not know: kept, shown by `doctor`, not judged. The rest of it is in `extra`."""
+
+    kind: Identifier
+    run_id: Identifier | None = None
+
+
+RunRecord = RunStarted | RunProgress | RunStopped | ApprovalUpdated | OutcomeRecorded | RunDied
+Record = RunRecord | TriageUpdated
+MODELS: dict[str, type[Record]] = {
+    vocabulary.Kind.STARTED: RunStarted,
+    vocabulary.Kind.PROGRESS: RunProgress,
+    vocabulary.Kind.STOPPED: RunStopped,
+    vocabulary.Kind.APPROVAL: ApprovalUpdated,
+    vocabulary.Kind.OUTCOME: OutcomeRecorded,
+    vocabulary.Kind.DIED: RunDied,
+    vocabulary.Kind.TRIAGE: TriageUpdated,
+}

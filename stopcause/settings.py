@@ -1,0 +1,68 @@
+"""Every setting, in one table, and the folders that follow from it. Reading the environment happens only here.
+
+Light on purpose: hooks read it inside other people's agents, so there is no library behind it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Setting(NamedTuple):
+    """One row: the environment variable, what holds without it, and what it is for."""
+
+    env: str
+    default: str
+    meaning: str
+
+
+SETTINGS = (
+    Setting("STOPCAUSE_STORE", "stopcause.duckdb in the user data folder", "the store that commands read and write"),
+    Setting("STOPCAUSE_POLICY", "policy.toml or policy.d/ beside the store", "the policy that runs are judged by"),
+    Setting("STOPCAUSE_SPOOL", "spool/ in the user data folder", "where hooks leave their records"),
+    Setting("STOPCAUSE_DATA", "the platform's user data folder", "the folder that the other defaults live in"),
+    Setting("STOPCAUSE_HMAC_KEY", "32 random bytes, made once in the user data folder", "key for what must not be stored"),
+    Setting("STOPCAUSE_DISABLED", "", "1 turns every hook off"),
+    Setting("NO_COLOR", "", "any value: no colour"),
+)
+
+
+def setting(env: str) -> str | None:
+    """The value of a setting of the table, or None; an empty value counts as not set."""
+    if not any(row.env == env for row in SETTINGS):
+        raise KeyError(env)
+    return os.environ.get(env) or None
+
+
+def data_dir() -> Path:
+    """The user data folder; made by whoever writes first."""
+    if chosen := setting("STOPCAUSE_DATA"):
+        return Path(chosen)
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Application Support" / "stopcause"
+    if os.name == "nt":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "stopcause"
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "stopcause"
+
+
+def store_path(chosen: Path | None = None) -> Path:
+    """The store: the command line's, else the setting's, else the default's."""
+    return chosen or Path(setting("STOPCAUSE_STORE") or data_dir() / "stopcause.duckdb")
+
+
+def spool_dir() -> Path:
+    """The folder that hooks write into and reading commands take in."""
+    return Path(setting("STOPCAUSE_SPOOL") or data_dir() / "spool")
+
+
+def policy_path(store: Path, chosen: Path | None = None) -> Path | None:
+    """The policy: the command line's, else the setting's, else beside the store, else None (the built-in defaults)."""
+    if chosen or (named := setting("STOPCAUSE_POLICY")):
+        return chosen or Path(str(named))
+    for beside in (store.parent / "policy.toml", store.parent / "policy.d"):
+        if beside.exists():
+            return beside
+    return None
