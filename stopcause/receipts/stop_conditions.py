@@ -1,15 +1,15 @@
 """Stop conditions: what ends an agent loop between two steps, as pure functions of a content-free history.
 
-Here: conditions with the meaning that `isStepCount`, `hasToolCall` and `isLoopFinished` have in the AI SDK (`ai` 7.x;
-`stop-condition.ts` is the same file in 7.0.15 and 7.0.173), budgets beside them, and how a case file's `history` is read.
+Here: conditions that mean what `isStepCount`, `hasToolCall` and `isLoopFinished` mean in the AI SDK (`ai` 7.0.15 to
+7.0.173 ship one and the same `stop-condition.ts`), budgets beside them, and how a case file's `history` is read.
 Not here: the loop. It asks its conditions only where it could go on: a natural finish, an open approval or a call that
-nobody executed ends it before any of them is asked. All are asked, none short-circuits, and one that fires is enough.
+nobody executed ends it before any of them is asked. It asks all of them, and one that fires is enough.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from stopcause.receipts.vocabulary import LimitKind
 
@@ -154,16 +154,15 @@ _MEASURES: Final[Mapping[LimitKind, Callable[[Condition, Sequence[Step]], tuple[
     LimitKind.TIME: _time,
 }
 
-# The kinds that a case file may name, and how a condition of that kind is called where the file gives it no name.
-_DEFAULT_NAMES: Final[Mapping[LimitKind, str]] = {
-    LimitKind.STEPS: "step_count",
-    LimitKind.TOKENS: "tokens",
-    LimitKind.COST: "cost",
-    LimitKind.TIME: "time",
-    LimitKind.TOOL_CALL: "tool_call",
-    LimitKind.CUSTOM: "loop_finished",
+# The kinds that a case file may name: the condition's name where the file gives none, and the fields of that kind.
+_CASE_KINDS: Final[Mapping[LimitKind, tuple[str, tuple[str, ...]]]] = {
+    LimitKind.STEPS: ("step_count", ("limit",)),
+    LimitKind.TOKENS: ("tokens", ("limit",)),
+    LimitKind.COST: ("cost", ("limit",)),
+    LimitKind.TIME: ("time", ("limit",)),
+    LimitKind.TOOL_CALL: ("tool_call", ("tools",)),
+    LimitKind.CUSTOM: ("loop_finished", ()),
 }
-_UNBOUNDED: Final = frozenset({LimitKind.TOOL_CALL, LimitKind.CUSTOM})
 
 
 def condition_from_mapping(entry: Mapping[str, object]) -> Condition:
@@ -176,14 +175,14 @@ def condition_from_mapping(entry: Mapping[str, object]) -> Condition:
     Raises:
         ValueError: A field is missing, unknown or of the wrong shape; the message names it.
     """
-    _only(entry, Condition._fields, "stop_when")
     kind = _kind(entry.get("kind"))
+    default_name, fields = _CASE_KINDS[kind]
+    _only(entry, ("name", "kind", *fields), "stop_when")
     name = entry.get("name")
-    if name is None:
-        name = _DEFAULT_NAMES[kind]
-    if not isinstance(name, str) or not name:
+    if name is not None and (not isinstance(name, str) or not name):
         raise _wrong("stop_when.name", "a name")
-    return Condition(name, kind, _limit(kind, entry.get("limit")), _names(entry.get("tools"), "stop_when.tools"))
+    limit = _number(entry.get("limit"), "stop_when.limit") if "limit" in fields else None
+    return Condition(name or default_name, kind, limit, _names(entry.get("tools"), "stop_when.tools"))
 
 
 def steps_from_mapping(entries: Sequence[Mapping[str, object]]) -> tuple[Step, ...]:
@@ -238,40 +237,29 @@ def _agree(ours: ConditionResult, theirs: Mapping[str, object]) -> bool:
 
 def _step(entry: Mapping[str, object]) -> Step:
     _only(entry, Step._fields, "steps")
-    tokens = entry.get("total_tokens", 0)
-    if not _is_number(tokens) or not isinstance(tokens, int):
-        raise _wrong("steps.total_tokens", "a whole number, not below zero")
+    given = {field: value for field, value in entry.items() if value is not None}
+    tokens = _number(given.get("total_tokens", 0), "steps.total_tokens")
+    if not isinstance(tokens, int):
+        raise _wrong("steps.total_tokens", "a whole number")
     return Step(
-        tool_calls=_names(entry.get("tool_calls"), "steps.tool_calls"),
+        tool_calls=_names(given.get("tool_calls"), "steps.tool_calls"),
         total_tokens=tokens,
-        cost_usd=_number(entry.get("cost_usd", 0.0), "steps.cost_usd"),
-        duration_s=_number(entry.get("duration_s", 0.0), "steps.duration_s"),
+        cost_usd=_number(given.get("cost_usd", 0.0), "steps.cost_usd"),
+        duration_s=_number(given.get("duration_s", 0.0), "steps.duration_s"),
     )
 
 
 def _kind(value: object) -> LimitKind:
-    for kind in _DEFAULT_NAMES:
+    for kind in _CASE_KINDS:
         if value == kind:
             return kind
-    raise _wrong("stop_when.kind", f"one of {', '.join(_DEFAULT_NAMES)}")
-
-
-def _limit(kind: LimitKind, value: object) -> float | None:
-    if kind not in _UNBOUNDED:
-        return _number(value, "stop_when.limit")
-    if value is not None:
-        raise _wrong("stop_when.limit", f"absent for kind {kind}")
-    return None
+    raise _wrong("stop_when.kind", f"one of {', '.join(_CASE_KINDS)}")
 
 
 def _number(value: object, field: str) -> float:
-    if not _is_number(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
         raise _wrong(field, "a finite number, not below zero")
     return value
-
-
-def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value >= 0
 
 
 def _names(value: object, field: str) -> tuple[str, ...]:
@@ -291,10 +279,10 @@ def _entries(value: object, field: str) -> Sequence[Mapping[str, object]]:
 
 
 def _only(entry: Mapping[str, object], fields: tuple[str, ...], where: str) -> None:
-    """A field that is spelled wrong must not pass for one that is absent."""
-    for field in entry:
-        if field not in fields:
-            raise _wrong(f"{where}.{field}", f"one of {', '.join(fields)}")
+    """A field that is spelled wrong must not pass for one that is absent; null is absent."""
+    for field, value in entry.items():
+        if value is not None and field not in fields:
+            raise _wrong(f"{where}.{field}", f"absent here; fields are {', '.join(fields)}")
 
 
 def _wrong(field: str, should_be: str) -> ValueError:

@@ -1,0 +1,178 @@
+"""The door: records, a policy and a time in; verdicts out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import NamedTuple
+
+from stopcause.classifier import contradictions, fold, rules
+from stopcause.classifier.fold import Facts, Run
+from stopcause.classifier.policy import Policy
+from stopcause.classifier.rules import Match, Rule
+from stopcause.classifier.verdict import CLASSIFIER_VERSION, Finding, Retry, Verdict, VerdictName
+from stopcause.receipts import model
+from stopcause.receipts.vocabulary import Boundary, StopCause
+
+RUNNING = "running"
+_WAITS = frozenset({VerdictName.WAITING, VerdictName.WAITING_UNROUTED})
+_DO_NOT_REPEAT = frozenset({"duplicate_effect", "effect_after_stop"})
+
+
+def judge_all(records: Iterable[model.Record | model.UnknownRecord], policy: Policy, now: datetime) -> Iterator[Verdict]:
+    """A verdict on the latest attempt of every run among the records."""
+    runs = fold.group(records)
+    for run in runs.values():
+        yield judge_run(run, policy, now, resumers_of(run, runs.values()))
+
+
+def judge_run(
+    run: Run, policy: Policy, now: datetime, resumers: Sequence[Run] = (), attempt: int | None = None
+) -> Verdict:
+    """A verdict on one attempt of a run (the latest, where none is named)."""
+    return judge(fold.facts_of(run, attempt or run.latest, policy, now, resumers))
+
+
+def resumers_of(run: Run, runs: Iterable[Run]) -> list[Run]:
+    """The runs that say that they take this one up."""
+    return [other for other in runs if other.resumes_run_id == run.run_id]
+
+
+def judge(facts: Facts) -> Verdict:
+    """The verdict on an attempt: the first rule that matches."""
+    gone = contradictions.void(facts)
+    if rules.is_running(facts):
+        return _running(facts)
+    for rule in rules.RULES:
+        match = rule.match(facts, gone)
+        if match is not None:
+            return _verdict(facts, gone, rule, match)
+    raise AssertionError("the last rule always matches")
+
+
+class Tried(NamedTuple):
+    """A rule that was tried on the way to a verdict."""
+
+    rule: Rule
+    matched: bool
+
+
+def trace(facts: Facts) -> tuple[Tried, ...]:
+    """The rules in the order in which they were tried, up to the one that matched. For `explain`."""
+    gone = contradictions.void(facts)
+    tried: list[Tried] = []
+    for rule in () if rules.is_running(facts) else rules.RULES:
+        tried.append(Tried(rule, rule.match(facts, gone) is not None))
+        if tried[-1].matched:
+            break
+    return tuple(tried)
+
+
+def _running(facts: Facts) -> Verdict:
+    moments = (facts.lease_ends,) if facts.lease_ends else ()
+    match = Match(RUNNING, ("lease_s",), moments=moments, settled=False)
+    return _fill(facts, match, None, RUNNING, "Nothing to do yet.", contradictions.NOTHING_VOIDED)
+
+
+def _verdict(facts: Facts, gone: contradictions.Voided, rule: Rule, match: Match) -> Verdict:
+    return _fill(facts, match, rule.verdict, rule.id, rule.action, gone)
+
+
+def _fill(  # noqa: PLR0913 - the one place where a verdict is made
+    facts: Facts, match: Match, name: VerdictName | None, rule: str, action: str, gone: contradictions.Voided
+) -> Verdict:
+    identity, start = facts.identity, facts.start
+    agent = (identity.agent if identity else None) or (start.agent if start else None)
+    environment = (identity.environment if identity else None) or (start.environment if start else None)
+    answered = match.reason == "answered"
+    moments = match.moments
+    if facts.findings and any(each.code == "clock_ahead" for each in facts.findings):
+        moments = (*moments, facts.last_at - facts.policy.defaults.clock_skew)
+    settled = match.settled and not _is_late_span(facts)
+    if not settled and facts.stop is not None and match.settled:
+        moments = (*moments, facts.last_at + facts.policy.defaults.settle)
+    return Verdict(
+        run_id=facts.run_id,
+        attempt=facts.attempt,
+        thread_id=(identity.thread_id if identity else None) or (start.thread_id if start else None),
+        agent=agent,
+        environment=environment,
+        verdict=name,
+        reason=str(match.reason),
+        rule=rule,
+        stop_cause=facts.cause,
+        evidence=match.evidence,
+        findings=_findings(facts, match, gone),
+        missing=match.missing,
+        action=action,
+        retry=_retry(facts, name, match.reason, gone, answered=answered),
+        group=_group(name, match.reason, facts.cause, agent, environment, _detail(facts, name)),
+        settled=settled,
+        judge_again_at=min((at for at in moments if at > facts.now), default=None) if moments else None,
+        resolved_by=facts.resolved_by if answered else None,
+        policy_version=facts.policy.version,
+        policy_digest=facts.policy.digest,
+        classifier_version=CLASSIFIER_VERSION,
+        as_of=facts.now,
+        record_ids=facts.record_ids,
+    )
+
+
+def _is_late_span(facts: Facts) -> bool:
+    """A run that is only known from spans may still get late ones."""
+    spans = facts.stop is not None and facts.stop.boundary is Boundary.SPAN
+    return spans and facts.now < facts.last_at + facts.policy.defaults.settle
+
+
+def _retry(
+    facts: Facts, name: VerdictName | None, reason: str, gone: contradictions.Voided, *, answered: bool
+) -> Retry:
+    if name is None or name is VerdictName.VERIFIED_COMPLETE or answered:
+        return Retry.NO
+    if name in _WAITS:
+        return Retry.RESUME
+    if reason in _DO_NOT_REPEAT or not _DO_NOT_REPEAT.isdisjoint(gone.others):
+        return Retry.NO
+    if facts.cause is StopCause.QUOTA and name is not VerdictName.UNCERTAIN:
+        return Retry.LATER
+    unharmed = facts.stop is not None and facts.stop.tool_calls == 0 and not gone.reason and not gone.others
+    return Retry.SAFE if unharmed else Retry.CHECK_FIRST
+
+
+def _findings(facts: Facts, match: Match, gone: contradictions.Voided) -> tuple[Finding, ...]:
+    found = [*match.findings, *facts.findings, *(Finding(code) for code in gone.others)]
+    stop = facts.stop
+    if stop is not None:
+        counts = (
+            ("recovered_tool_errors", stop.tool_errors and stop.tool_errors.recovered),
+            ("recovered_model_errors", stop.model_errors and stop.model_errors.recovered),
+            ("children_failed", stop.children and stop.children.failed),
+            ("plan_items_open", stop.plan_items and stop.plan_items.open),
+            ("forced_wrapup", stop.forced_wrapup),
+        )
+        found += [Finding(code, str(int(count))) for code, count in counts if count]
+    return tuple(dict.fromkeys(found)) if found else ()
+
+
+def _detail(facts: Facts, name: VerdictName | None) -> str:
+    """What tells groups of one reason apart: failed tool, error type, condition, contract, or the hook's version."""
+    stop = facts.stop
+    if name is VerdictName.UNCERTAIN:
+        seen = stop or facts.start
+        return f"{seen.adapter or ''}/{seen.adapter_version or ''}" if seen else ""
+    if name is VerdictName.FALSE_COMPLETE:
+        return facts.contract_name or ""
+    if stop is None:
+        return ""
+    if stop.error is not None and name is VerdictName.FAILED:
+        return stop.error.tool or stop.error.type or ""
+    return next((each.name for each in stop.conditions or () if each.fired), "")
+
+
+@lru_cache(maxsize=8192)
+def _group(*parts: str | None) -> str:
+    """The fingerprint: runs that went wrong in the same way share it."""
+    text = "\x1f".join(part or "" for part in parts)
+    return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()

@@ -1,0 +1,1 @@
+"""What needs records, the classifier and the store together: accept, ingest, settle, replay, the policy's files."""
