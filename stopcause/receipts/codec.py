@@ -7,22 +7,23 @@ words of lists that have `unknown` become that, with finding `vocabulary_new`. W
 
 from __future__ import annotations
 
+import copy
 import json
 import uuid
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any, NamedTuple
+from functools import cache
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 from pydantic import Field, TypeAdapter, ValidationError
 
 from stopcause.receipts import identifiers, model, vocabulary
 
+AnyRecord = model.Record | model.UnknownRecord
+T = TypeVar("T", bound=model.Value)
 MAX_LINE_BYTES = 1 << 20  # a full receipt is about 1 kB
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, model.SCHEMA)
 _ANY: TypeAdapter[model.Record] = TypeAdapter(Annotated[model.Record, Field(discriminator="kind")])
 _PERSONAL_FIELDS = ("thread_id", "owner", "actor")
-
-AnyRecord = model.Record | model.UnknownRecord
-
 
 class LineError(NamedTuple):
     """A line that is no record: which line, which field, what is wrong there, and what was expected. No content."""
@@ -61,7 +62,7 @@ def read_value(value: object, number: int = 1) -> AnyRecord | LineError:
 
 def write_line(record: AnyRecord) -> bytes:
     """The canonical line, without newline: nulls left out, times in UTC."""
-    return record.model_dump_json(exclude_none=True, by_alias=True).encode()
+    return _adapter(type(record)).dump_json(record, exclude_none=True)
 
 
 def record_id(value: dict[str, Any]) -> str:
@@ -69,6 +70,18 @@ def record_id(value: dict[str, Any]) -> str:
     content = _without_nulls({key: item for key, item in value.items() if key != "record_id"})
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return str(uuid.uuid5(_NAMESPACE, canonical))
+
+
+@cache
+def _adapter(kind: type[AnyRecord]) -> TypeAdapter[AnyRecord]:
+    return TypeAdapter(kind)
+
+
+def _with(value: T, changes: dict[str, Any]) -> T:
+    """A copy with some fields replaced by values that need no second validation."""
+    twin = copy.copy(value)
+    twin.__dict__.update(changes)
+    return twin
 
 
 def _without_nulls(value: Any) -> Any:  # noqa: ANN401 - any JSON value
@@ -85,13 +98,13 @@ def _finished(record: AnyRecord, line: bytes) -> AnyRecord:
     if replaced := _depersonalised(record):
         changes |= replaced
         changes["findings"] = (*(record.findings or ()), model.Finding(code="personal_value_replaced"))
-    return record.model_copy(update=changes) if changes else record
+    return _with(record, changes) if changes else record
 
 
 def _depersonalised(record: AnyRecord) -> dict[str, Any]:
     changes = _personal_fields(record)
     if isinstance(record, model.ApprovalUpdated) and (found := _personal_fields(record.approval)):
-        changes["approval"] = record.approval.model_copy(update=found)
+        changes["approval"] = _with(record.approval, found)
     if isinstance(record, model.RunStopped):
         changes |= _personal_in_receipt(record)
     return changes
@@ -100,9 +113,9 @@ def _depersonalised(record: AnyRecord) -> dict[str, Any]:
 def _personal_in_receipt(record: model.RunStopped) -> dict[str, Any]:
     changes: dict[str, Any] = {}
     if record.approvals and any(map(_personal_fields, record.approvals)):
-        changes["approvals"] = tuple(each.model_copy(update=_personal_fields(each)) for each in record.approvals)
+        changes["approvals"] = tuple(_with(each, _personal_fields(each)) for each in record.approvals)
     if record.abort and (found := _personal_fields(record.abort)):
-        changes["abort"] = record.abort.model_copy(update=found)
+        changes["abort"] = _with(record.abort, found)
     return changes
 
 
@@ -128,29 +141,24 @@ def _read_slowly(line: bytes, number: int) -> AnyRecord | LineError:
     parsed = _parse(line, number)
     if isinstance(parsed, LineError):
         return parsed
-    original = parsed.copy()
-    kind = parsed.get("kind")
-    if isinstance(kind, str) and kind not in model.MODELS and identifiers.is_identifier(kind):
-        chosen: type[AnyRecord] = model.UnknownRecord
-    elif isinstance(kind, str) and kind in model.MODELS:
-        chosen = model.MODELS[kind]
-    else:
-        return LineError(number, "kind", "is missing" if kind is None else "is no identifier", "one of " + _kinds())
-    if _is_newer(parsed):
-        return LineError(number, "schema", "was written by a newer stopcause", "stopcause/1: upgrade, then read it again")
-    mended = _validated(_flat_evidence(parsed), chosen, number)
-    if isinstance(mended, LineError) or mended.record_id is not None:
-        return mended if isinstance(mended, LineError) else _finished(mended, b"{}")
-    return _finished(mended.model_copy(update={"record_id": record_id(original)}), b"{}")
+    chosen = _model_for(parsed, number)
+    if isinstance(chosen, LineError):
+        return chosen
+    mended = _validated(_flat_evidence(json.loads(line)), chosen, number)
+    return mended if isinstance(mended, LineError) else _finished(mended, line)
 
 
-def _kinds() -> str:
-    return ", ".join(vocabulary.Kind)
-
-
-def _is_newer(parsed: dict[str, Any]) -> bool:
-    schema = parsed.get("schema")
-    return isinstance(schema, str) and schema.startswith("stopcause/") and schema != model.SCHEMA
+def _model_for(parsed: dict[str, Any], number: int) -> type[AnyRecord] | LineError:
+    kind, schema = parsed.get("kind"), parsed.get("schema")
+    if schema is None:
+        return LineError(number, "schema", "is missing", model.SCHEMA)
+    if isinstance(schema, str) and schema.startswith("stopcause/") and schema != model.SCHEMA:
+        return LineError(number, "schema", "was written by a newer stopcause", f"{model.SCHEMA}: upgrade, then read it again")
+    if isinstance(kind, str) and kind in model.MODELS:
+        return model.MODELS[kind]
+    if isinstance(kind, str) and identifiers.is_identifier(kind):
+        return model.UnknownRecord
+    return LineError(number, "kind", "is missing" if kind is None else "is no identifier", f"one of {', '.join(vocabulary.Kind)}")
 
 
 def _refuse_constant(_name: str) -> float:
@@ -185,9 +193,10 @@ def _flat_evidence(parsed: dict[str, Any]) -> dict[str, Any]:
 
 def _validated(parsed: dict[str, Any], chosen: type[AnyRecord], number: int) -> AnyRecord | LineError:
     """Validate, follow the errors once, validate again."""
+    adapter = _adapter(chosen)
     for last in (False, True):
         try:
-            return chosen.model_validate_json(json.dumps(parsed))
+            return adapter.validate_json(json.dumps(parsed))
         except ValidationError as error:
             problems = error.errors(include_url=False, include_input=False)
             if last or not all([_mend(parsed, problem) for problem in problems]):

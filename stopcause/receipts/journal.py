@@ -294,7 +294,8 @@ def _rest(fd: int, folder: Path, start: Position) -> Generator[tuple[bytes, Posi
         if lines:
             continue
         if following:
-            _check_whole(fd, _path(folder, segment), offset)
+            if os.fstat(fd).st_size != offset:
+                raise _lost(_path(folder, segment), "ends inside a line, and is not the last one")
             return following
         following = _following(folder, segment)
         if not following:
@@ -315,10 +316,13 @@ def _whole_lines(fd: int, offset: int) -> list[bytes]:
 
 def _following(folder: Path, segment: int) -> int:
     """The number after `segment`, 0 where it is the last one."""
-    later = [n for n in _numbers(folder) if n > segment]
-    if later and later[0] != segment + 1:
-        raise _lost(_path(folder, segment + 1), "is missing")
-    return later[0] if later else 0
+    after = _path(folder, segment + 1)
+    later = not after.exists() and any(n > segment for n in _numbers(folder))
+    if after.exists():  # looked for again: a writer may have begun it since
+        return segment + 1
+    if later:
+        raise _lost(after, "is missing")
+    return 0
 
 
 def _open_to_read(folder: Path, segment: int) -> int:
@@ -337,11 +341,6 @@ def _check_start(fd: int, path: Path, start: Position) -> Position:
     if start.offset < body or os.pread(fd, 1, start.offset - 1) != b"\n":
         raise _lost(path, f"has no line that ends at byte {start.offset}")
     return start
-
-
-def _check_whole(fd: int, path: Path, offset: int) -> None:
-    if os.fstat(fd).st_size != offset:
-        raise _lost(path, "ends inside a line, and is not the last one")
 
 
 def _check_header(fd: int, path: Path, segment: int) -> int:

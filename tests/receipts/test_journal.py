@@ -191,6 +191,25 @@ def test_a_file_that_may_not_grow_keeps_what_was_acknowledged(tmp_path: Path, li
     assert int(run(python(FILLER, tmp_path / "j", limit, segment_bytes))) > 0
 
 
+def test_a_segment_that_finds_no_room_leaves_nothing_behind(tmp_path: Path) -> None:
+    program = """
+        import os, resource, sys
+        from stopcause.errors import StoreFullError
+        from stopcause.receipts.journal import Journal, read
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20, resource.RLIM_INFINITY))
+        for _ in range(2):
+            try:
+                Journal(sys.argv[1])
+            except StoreFullError:
+                assert os.listdir(sys.argv[1]) == ["journal.lock"]
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        with Journal(sys.argv[1]) as journal:
+            journal.append([b"room"])
+        print(*read(sys.argv[1]))
+    """
+    assert run(python(program, tmp_path)) == "(b'room', Position(segment=1, offset=43))\n"
+
+
 @pytest.mark.parametrize("segment_bytes", [10**6, 30_000])
 def test_a_full_disk_keeps_what_was_acknowledged(tmp_path: Path, segment_bytes: int) -> None:
     mount = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=256k none "$0" && exec "$@"', str(tmp_path)]
@@ -375,30 +394,35 @@ def test_a_folder_that_cannot_be_used_is_an_error_of_ours(tmp_path: Path) -> Non
 def test_a_forked_child_neither_writes_nor_keeps_the_lock(tmp_path: Path) -> None:
     program = """
         import os, signal, sys
-        from stopcause.errors import StoreError
+        from stopcause.errors import StoreError, StoreInUseError
         from stopcause.receipts.journal import Journal
         journal = Journal(sys.argv[1])
-        end = journal.append([b"parent"])
+        journal.append([b"parent"])
         ready, told = os.pipe()
         if not (child := os.fork()):
             try:
                 journal.append([b"child"])
             except StoreError as error:
-                os.write(told, b"refused" if "forked" in str(error) else b"?")
-            journal.close()
+                os.write(told, b"refused" if "which forked this one" in str(error) else b"?")
+            try:
+                Journal(sys.argv[1])
+            except StoreInUseError:
+                os.write(told, b", held")
+            os.close(told)
             os.close(1)  # the test waits for its end
             signal.pause()
-        said = os.read(ready, 10).decode()
+        os.close(told)
+        said = open(ready).read()
         journal.append([b"still the parent"])
-        print(child, said, flush=True)
+        print(child, said, sep=":", end="", flush=True)
         os.kill(os.getpid(), signal.SIGKILL)
     """
     done = subprocess.run(
         python(program, tmp_path), cwd=ROOT, stdout=subprocess.PIPE, text=True, timeout=30, check=False
     )
-    child, said = done.stdout.split()
+    child, said = done.stdout.split(":")
     try:
-        assert (done.returncode, said) == (-signal.SIGKILL, "refused")
+        assert (done.returncode, said) == (-signal.SIGKILL, "refused, held")
         with Journal(tmp_path) as journal:  # the child lives on, and its parent's journal is free
             journal.append([b"next"])
         assert lines_of(tmp_path) == [b"parent", b"still the parent", b"next"]
@@ -423,8 +447,9 @@ def killed_after(folder: Path, seconds: float) -> int:
 @pytest.mark.parametrize("kills", [5, pytest.param(200, marks=pytest.mark.kill)])
 def test_a_killed_writer_loses_nothing_that_it_acknowledged(tmp_path: Path, kills: int) -> None:
     moments = random.Random(7)  # noqa: S311 (moments to kill at, no secret)
-    for _ in range(kills):
-        acknowledged = killed_after(tmp_path, moments.uniform(0, 0.05))
-        got = lines_of(tmp_path)
+    for n in range(kills):
+        folder = tmp_path / str(n // 10)  # a new one now and then, or reading takes longer than killing
+        acknowledged = killed_after(folder, moments.uniform(0, 0.05))
+        got = lines_of(folder)
         assert len(got) >= acknowledged
         assert got == [b"%d" % n + b"." * (n % 50) for n in range(len(got))]

@@ -1,0 +1,114 @@
+"""Replay: every case held against the verdict that it must get, offline and without a model.
+
+Three things can fall short: a verdict or reason, the stop conditions that a case's history must fire, and an assertion
+about stop conditions. Here they become values; `render` makes the screen. Not here: how a case is read (`cases`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stopcause.classifier import engine
+from stopcause.classifier.verdict import VerdictName
+from stopcause.pipeline import cases
+from stopcause.receipts import model, stop_conditions
+from stopcause.render.views import AssertionResult, CaseResult, Replay, Score
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from stopcause.classifier.policy import Policy
+    from stopcause.classifier.verdict import Verdict
+
+
+def replay(paths: Iterable[Path], policy: Policy | None = None) -> Replay:
+    """Judge every case of files and folders, and check every assertion.
+
+    Args:
+        paths: Case files, assertion files, and folders of both.
+        policy: The policy to use in place of each case's own.
+
+    Raises:
+        InputError: What cannot be read at all.
+    """
+    chosen = list(paths)
+    results = tuple(check_case(case, policy) for case in cases.load_cases(chosen))
+    assertions = tuple(check_assertion(each) for each in cases.load_assertions(chosen))
+    return Replay(results, assertions, scores(results))
+
+
+def check_case(case: cases.Case, policy: Policy | None = None) -> CaseResult:
+    """The verdict on a case, beside the one that it must get."""
+    situation = cases.situation_of(case, policy)
+    verdict = engine.judge(situation.facts)
+    return CaseResult(
+        id=case.id,
+        why=case.why,
+        run_id=verdict.run_id,
+        expected_verdict=case.expected_verdict,
+        expected_reason=case.expected_reason,
+        verdict=verdict.verdict,
+        reason=verdict.reason,
+        rule=verdict.rule,
+        stop_cause=verdict.stop_cause,
+        proof=_proof(situation.facts.proof.evidence, situation.run),
+        fault=_verdict_fault(case, verdict) or _history_fault(case, situation.facts.stop),
+    )
+
+
+def _verdict_fault(case: cases.Case, verdict: Verdict) -> str | None:
+    if verdict.verdict is not case.expected_verdict:
+        return "verdict"
+    return "reason" if case.expected_reason not in (None, verdict.reason) else None
+
+
+def _history_fault(case: cases.Case, stop: model.RunStopped | None) -> str | None:
+    """What is wrong with the stop conditions of a case that brings a history; None where nothing is."""
+    if case.history is None:
+        return None
+    stated = [each.model_dump(mode="json", exclude_none=True) for each in (stop.conditions if stop else None) or ()]
+    try:
+        same = stop_conditions.history_matches(case.history, stated)
+    except ValueError as error:
+        return f"history: {error}"
+    return None if same else "history: it does not fire the conditions that the receipt says fired"
+
+
+def _proof(evidence: Sequence[str], run: object) -> str:
+    """The strongest thing that the outcomes behind a verdict say, for the pair that the demo shows."""
+    del run
+    return evidence[0] if evidence else "nothing"
+
+
+def check_assertion(assertion: cases.Assertion) -> AssertionResult:
+    """Whether every check of an assertion fires exactly the conditions that it names."""
+    try:
+        failed = [n for n, check in enumerate(assertion.checks) if _fired(check) != check.fired]
+    except ValueError as error:
+        return AssertionResult(assertion.id, assertion.why, str(error))
+    return AssertionResult(assertion.id, assertion.why, f"checks[{failed[0]}] fires otherwise" if failed else None)
+
+
+def _fired(check: cases.Check) -> tuple[str, ...]:
+    results = stop_conditions.evaluate_history(check.history)
+    return tuple(result.name for result in stop_conditions.fired(results))
+
+
+def scores(results: Sequence[CaseResult]) -> tuple[Score, ...]:
+    """Precision and recall of each verdict that was expected or given, in the order of the rules."""
+    found = (_score(name, results) for name in VerdictName)
+    return tuple(score for score in found if score.expected or score.given)
+
+
+def _score(name: VerdictName, results: Sequence[CaseResult]) -> Score:
+    expected = [each for each in results if each.expected_verdict is name]
+    given = [each for each in results if each.verdict is name]
+    both = sum(each.verdict is name for each in expected)
+    return Score(
+        verdict=name,
+        expected=len(expected),
+        given=len(given),
+        precision=both / len(given) if given else None,
+        recall=both / len(expected) if expected else None,
+    )
