@@ -10,7 +10,7 @@ from stopcause.errors import MissingExtraError
 def main() -> None:
     """Run the command line, or say how to install it."""
     try:
-        from stopcause import cli
+        from stopcause import cli  # noqa: PLC0415 - the small install has no typer
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "stopcause":
             raise

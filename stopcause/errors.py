@@ -36,7 +36,7 @@ class InputError(StopcauseError):
 
 
 class Problem(NamedTuple):
-    """One fault in a policy: a dotted place, what is wrong there, and the way out. `line` is 0 where it is not known."""
+    """One fault in a policy: a dotted place, what is wrong there, and the way out. `line` 0 is not known."""
 
     place: str
     message: str

@@ -24,7 +24,11 @@ SETTINGS = (
     Setting("STOPCAUSE_POLICY", "policy.toml or policy.d/ beside the store", "the policy that runs are judged by"),
     Setting("STOPCAUSE_SPOOL", "spool/ in the user data folder", "where hooks leave their records"),
     Setting("STOPCAUSE_DATA", "the platform's user data folder", "the folder that the other defaults live in"),
-    Setting("STOPCAUSE_HMAC_KEY", "32 random bytes, made once in the user data folder", "key for what must not be stored"),
+    Setting(
+        "STOPCAUSE_HMAC_KEY",
+        "32 random bytes in the user data folder",
+        "key of the hashes that replace personal values",
+    ),
     Setting("STOPCAUSE_DISABLED", "", "1 turns every hook off"),
     Setting("NO_COLOR", "", "any value: no colour"),
 )

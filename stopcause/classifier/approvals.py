@@ -104,14 +104,17 @@ def _merged(said: Iterable[Said]) -> dict[str, dict[str, Any]]:
         news = {name: value for name, value in approval.__dict__.items() if value is not None}
         if known.get("state") in _CLOSING and news.get("state") not in _CLOSING:
             news.pop("state", None)
-        if _is_decision(news) and ("decided_at" not in known or news.get("decision", known.get("decision")) != known.get("decision")):
+        if _is_new_decision(known, news):
             known["decided_at"] = at
         known |= news
     return merged
 
 
-def _is_decision(news: Mapping[str, Any]) -> bool:
-    return "decision" in news or news.get("state") is ApprovalState.DECIDED
+def _is_new_decision(known: Mapping[str, Any], news: Mapping[str, Any]) -> bool:
+    """Said for the first time, or said otherwise than before."""
+    if "decision" in news:
+        return news["decision"] is not known.get("decision")
+    return news.get("state") is ApprovalState.DECIDED and "decided_at" not in known
 
 
 def _unknown_wait(situation: Situation) -> Wait:

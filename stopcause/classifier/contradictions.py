@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from stopcause.classifier.approvals import NO, YES, Status, Wait
-from stopcause.classifier.fold import CAUSE_OF_KIND, Facts, step_limits
+from stopcause.classifier.fold import CAUSE_OF_KIND, Facts
 from stopcause.receipts import vocabulary
 from stopcause.receipts.model import Condition, RunStopped
 from stopcause.receipts.vocabulary import Finish, StopCause
@@ -35,7 +35,7 @@ NOT_KNOWN = 1 << 15
 EVERYTHING = (1 << 16) - 1
 OWN_BOUND = 0  # whichever bound the run's own cause claims
 
-_BOUNDS = {
+_BOUNDS: dict[StopCause | None, int] = {
     StopCause.STEP_LIMIT: STEP_BOUND,
     StopCause.TOKEN_BUDGET: TOKEN_BOUND,
     StopCause.COST_BUDGET: COST_BOUND,
@@ -89,10 +89,10 @@ def _pending_tool_calls(facts: Facts, stop: RunStopped) -> bool:
 
 def _limit_overrun(facts: Facts, stop: RunStopped) -> bool:
     """21 steps against 20 do not show that the limit fired, but that count and limit do not belong together."""
-    if stop.steps is None:
+    if not facts.step_limits or stop.steps is None:
         return False
-    allowed = stop.steps - 1 if stop.forced_wrapup else stop.steps
-    return any(allowed > limit for limit in step_limits(facts))
+    counted = stop.steps - 1 if stop.forced_wrapup else stop.steps
+    return counted > min(facts.step_limits)
 
 
 def _limit_not_reached(facts: Facts, stop: RunStopped) -> bool:
@@ -101,11 +101,13 @@ def _limit_not_reached(facts: Facts, stop: RunStopped) -> bool:
     claimed = [each for each in _own_conditions(facts, stop) if each.limit is not None and each.observed is not None]
     if claimed:
         return all((each.observed or 0) < (each.limit or 0) for each in claimed)
-    limits = step_limits(facts) if facts.cause is StopCause.STEP_LIMIT else ()
+    limits = facts.step_limits if facts.cause is StopCause.STEP_LIMIT else ()
     return bool(limits) and stop.steps is not None and stop.steps < min(limits)
 
 
 def _condition_not_fired(facts: Facts, stop: RunStopped) -> bool:
+    if not stop.conditions:
+        return False
     said = [each.fired for each in _own_conditions(facts, stop) if each.fired is not None]
     return bool(said) and not any(said)
 
@@ -121,18 +123,19 @@ def _finish_unknown(_facts: Facts, stop: RunStopped) -> bool:
 
 
 def _finish_mismatch(facts: Facts, stop: RunStopped) -> bool:
-    normalized = stop.finish_reason.normalized if stop.finish_reason else None
-    if facts.cause is StopCause.NATURAL:
-        return normalized in _NOT_NATURAL
-    return facts.cause is StopCause.EXPLICIT_DONE and normalized in _NOT_DONE
+    if stop.finish_reason is None or facts.cause not in vocabulary.FINISHED:
+        return False
+    against = _NOT_NATURAL if facts.cause is StopCause.NATURAL else _NOT_DONE
+    return stop.finish_reason.normalized in against
 
 
 def _unsafe_step_executed(_facts: Facts, stop: RunStopped) -> bool:
     """Calls of a step that was cut off may have run with half their arguments."""
     if stop.unsafe_steps:
         return True
-    normalized = stop.finish_reason.normalized if stop.finish_reason else None
-    return stop.steps == 1 and normalized in _UNSAFE and (stop.tool_calls or 0) > (stop.pending_tool_calls or 0)
+    if stop.steps != 1 or stop.finish_reason is None or stop.finish_reason.normalized not in _UNSAFE:
+        return False
+    return (stop.tool_calls or 0) > (stop.pending_tool_calls or 0)
 
 
 def _effect_after_stop(facts: Facts, stop: RunStopped) -> bool:
@@ -140,15 +143,16 @@ def _effect_after_stop(facts: Facts, stop: RunStopped) -> bool:
 
 
 def _duplicate_effect(facts: Facts, _stop: RunStopped) -> bool:
-    return any(len(keys) > 1 for keys in facts.effects.values())
+    return bool(facts.effects) and any(len(keys) > 1 for keys in facts.effects.values())
 
 
 def _approval_bypassed(facts: Facts, _stop: RunStopped) -> bool:
-    return any(wait.executed and wait.decision not in YES and wait.decision not in NO for wait in facts.waits)
+    return bool(facts.waits) and any(wait.executed and wait.decision is None for wait in facts.waits)
 
 
 def _approval_mismatch(facts: Facts, _stop: RunStopped) -> bool:
-    return any(_mismatches(wait, finished=facts.cause in vocabulary.FINISHED) for wait in facts.waits)
+    finished = facts.cause in vocabulary.FINISHED
+    return bool(facts.waits) and any(_mismatches(wait, finished=finished) for wait in facts.waits)
 
 
 def _mismatches(wait: Wait, *, finished: bool) -> bool:
@@ -159,8 +163,9 @@ def _mismatches(wait: Wait, *, finished: bool) -> bool:
 
 
 def _nested_disagreement(facts: Facts, stop: RunStopped) -> bool:
-    recovered = any(counts and counts.recovered for counts in (stop.tool_errors, stop.model_errors))
-    return facts.cause in vocabulary.FINISHED and stop.error is not None and not recovered
+    if stop.error is None or facts.cause not in vocabulary.FINISHED:
+        return False
+    return not any(counts and counts.recovered for counts in (stop.tool_errors, stop.model_errors))
 
 
 def _abort_not_observed(_facts: Facts, stop: RunStopped) -> bool:
@@ -169,8 +174,9 @@ def _abort_not_observed(_facts: Facts, stop: RunStopped) -> bool:
 
 def _negative_duration(facts: Facts, stop: RunStopped) -> bool:
     """It ended before it began: the clocks are wrong, and so is every time limit that they measured."""
-    starts = [at for at in (facts.started_at, stop.started_at) if at is not None]
-    return any(at - stop.at > facts.policy.defaults.clock_skew for at in starts)
+    latest = stop.at + facts.policy.defaults.clock_skew
+    began = facts.started_at is not None and facts.started_at > latest
+    return began or (stop.started_at is not None and stop.started_at > latest)
 
 
 TWO_TERMINALS = "two_terminals"
@@ -285,6 +291,7 @@ class Voided(NamedTuple):
 
 
 NOTHING_VOIDED = Voided()
+_CHECKS = tuple((card, card.check) for card in CONTRADICTIONS)
 
 
 def void(facts: Facts) -> Voided:
@@ -294,10 +301,10 @@ def void(facts: Facts) -> Voided:
     stop = facts.stop
     if stop is None:
         return NOTHING_VOIDED
-    needed = NEEDED_BY[facts.cause]
-    seen = [card for card in CONTRADICTIONS if card.check(facts, stop)]
+    seen = [card for card, check in _CHECKS if check(facts, stop)]
     if not seen:
         return NOTHING_VOIDED
+    needed = NEEDED_BY[facts.cause]
     return _weigh(seen, needed, needed | (WAIT if _keeps_waiting(facts) else 0))
 
 
@@ -314,4 +321,6 @@ def _weigh(seen: list[Contradiction], own: int, needed: int) -> Voided:
 
 
 def _keeps_waiting(facts: Facts) -> bool:
-    return any(wait.status in (Status.OPEN, Status.DECIDED) or (wait.executed and not wait.decision) for wait in facts.waits)
+    """Whether it needs the evidence of a wait: it still waits, or would if the gated call had not run undecided."""
+    keeps = (Status.OPEN, Status.DECIDED)
+    return any(wait.status in keeps or (wait.executed and wait.decision is None) for wait in facts.waits)

@@ -21,7 +21,9 @@ _WAITS = frozenset({VerdictName.WAITING, VerdictName.WAITING_UNROUTED})
 _DO_NOT_REPEAT = frozenset({"duplicate_effect", "effect_after_stop"})
 
 
-def judge_all(records: Iterable[model.Record | model.UnknownRecord], policy: Policy, now: datetime) -> Iterator[Verdict]:
+def judge_all(
+    records: Iterable[model.Record | model.UnknownRecord], policy: Policy, now: datetime
+) -> Iterator[Verdict]:
     """A verdict on the latest attempt of every run among the records."""
     runs = fold.group(records)
     for run in runs.values():
@@ -80,7 +82,7 @@ def _verdict(facts: Facts, gone: contradictions.Voided, rule: Rule, match: Match
     return _fill(facts, match, rule.verdict, rule.id, rule.action, gone)
 
 
-def _fill(  # noqa: PLR0913 - the one place where a verdict is made
+def _fill(
     facts: Facts, match: Match, name: VerdictName | None, rule: str, action: str, gone: contradictions.Voided
 ) -> Verdict:
     identity, start = facts.identity, facts.start
@@ -142,18 +144,28 @@ def _retry(
 
 
 def _findings(facts: Facts, match: Match, gone: contradictions.Voided) -> tuple[Finding, ...]:
-    found = [*match.findings, *facts.findings, *(Finding(code) for code in gone.others)]
-    stop = facts.stop
-    if stop is not None:
-        counts = (
-            ("recovered_tool_errors", stop.tool_errors and stop.tool_errors.recovered),
-            ("recovered_model_errors", stop.model_errors and stop.model_errors.recovered),
-            ("children_failed", stop.children and stop.children.failed),
-            ("plan_items_open", stop.plan_items and stop.plan_items.open),
-            ("forced_wrapup", stop.forced_wrapup),
-        )
-        found += [Finding(code, str(int(count))) for code, count in counts if count]
+    found = match.findings + facts.findings
+    if gone.others:
+        found += tuple(Finding(code) for code in gone.others)
+    if facts.stop is not None:
+        found += _counted(facts.stop)
     return tuple(dict.fromkeys(found)) if found else ()
+
+
+def _counted(stop: model.RunStopped) -> tuple[Finding, ...]:
+    """What a receipt counts beside its cause."""
+    found: list[Finding] = []
+    if stop.tool_errors and stop.tool_errors.recovered:
+        found.append(Finding("recovered_tool_errors", str(stop.tool_errors.recovered)))
+    if stop.model_errors and stop.model_errors.recovered:
+        found.append(Finding("recovered_model_errors", str(stop.model_errors.recovered)))
+    if stop.children and stop.children.failed:
+        found.append(Finding("children_failed", str(stop.children.failed)))
+    if stop.plan_items and stop.plan_items.open:
+        found.append(Finding("plan_items_open", str(stop.plan_items.open)))
+    if stop.forced_wrapup:
+        found.append(Finding("forced_wrapup"))
+    return tuple(found)
 
 
 def _detail(facts: Facts, name: VerdictName | None) -> str:

@@ -36,8 +36,8 @@ class Expected(NamedTuple):
 class Proof(NamedTuple):
     """What the looks add up to. `fault` is the reason why they prove nothing, None where there are none."""
 
-    met: bool = False
     fault: str | None = None
+    met: bool = False
     evidence: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
 
@@ -64,11 +64,11 @@ def prove(looks: Sequence[Look], expected: Expected) -> Proof:
     findings = tuple(_findings(weighed))
     refuting = [each for each in latest.values() if each.worth == "refutes"]
     if refuting:
-        return Proof(False, "receipt_refuted", _names(refuting), findings)
+        return Proof("receipt_refuted", evidence=_names(refuting), findings=findings)
     if latest and _all_checks_hold(latest, expected.contract):
-        return Proof(True, None, _names(latest.values()), findings)
+        return Proof(met=True, evidence=_names(latest.values()), findings=findings)
     faults = [fault for fault in ("receipt_stale", "receipt_weak", "self_claim_only") if _has(weighed, fault)]
-    return Proof(False, faults[0] if faults and not latest else None, _names(weighed), findings)
+    return Proof(faults[0] if faults and not latest else None, evidence=_names(weighed), findings=findings)
 
 
 def _order(look: Look) -> tuple[datetime, str]:
@@ -97,12 +97,12 @@ def _worth(look: Look, expected: Expected) -> str:
     if outcome.pre_state is PreState.SAME or not _is_fresh(look, expected.since):
         return "receipt_stale"
     minimum = (expected.contract or DEFAULT_CONTRACT).min_strength
-    strength = Strength.HUMAN if outcome.strength is None and _is_human(outcome) else outcome.strength
+    strength = Strength.HUMAN if outcome.strength is None and _is_by(outcome, IssuerType.HUMAN) else outcome.strength
     return "holds" if strength is not None and _STRENGTH[strength] >= _STRENGTH[minimum] else "receipt_weak"
 
 
-def _is_human(outcome: Outcome) -> bool:
-    return outcome.issuer is not None and outcome.issuer.type is IssuerType.HUMAN
+def _is_by(outcome: Outcome, issuer: IssuerType) -> bool:
+    return outcome.issuer is not None and outcome.issuer.type is issuer
 
 
 def _may_vouch(look: Look, contract: Contract | None) -> bool:
@@ -139,9 +139,8 @@ def _findings(weighed: Iterable[Weighed]) -> Iterable[Finding]:
         if worth == "unlisted":
             refuted = look.outcome.polarity is Polarity.REFUTED
             yield Finding("refuted_unlisted" if refuted else "issuer_unlisted", f"outcome:{look.outcome.outcome_id}")
-        elif look.in_process and worth in ("holds", "refutes") and look.outcome.issuer is not None:
-            if look.outcome.issuer.type is IssuerType.VALIDATOR:
-                yield Finding("in_process", f"outcome:{look.outcome.outcome_id}")
+        elif look.in_process and worth in ("holds", "refutes") and _is_by(look.outcome, IssuerType.VALIDATOR):
+            yield Finding("in_process", f"outcome:{look.outcome.outcome_id}")
 
 
 def freshness_start(started_at: datetime | None, clock_skew: timedelta) -> datetime | None:

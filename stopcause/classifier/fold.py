@@ -35,19 +35,17 @@ class Run(NamedTuple):
     @property
     def latest(self) -> int:
         """The newest attempt; one that only outcomes or decisions speak of is none."""
+        if len(self.attempts) == 1:
+            return next(iter(self.attempts))
         lived = [number for number, records in self.attempts.items() if any(map(_is_own, records))]
         return max(lived or self.attempts)
 
     @property
     def resumes_run_id(self) -> str | None:
         """The run that this one takes up."""
-        return next((link for link in self._links() if link), None)
-
-    def _links(self) -> Iterable[str | None]:
-        for records in self.attempts.values():
-            for record in records:
-                if isinstance(record, _LINKING):
-                    yield record.resumes_run_id
+        records = (record for records in self.attempts.values() for record in records)
+        links = (record.resumes_run_id for record in records if isinstance(record, _LINKING))
+        return next((link for link in links if link), None)
 
 
 class Facts(NamedTuple):
@@ -75,6 +73,7 @@ class Facts(NamedTuple):
     proof: evidence.Proof
     resolved_by: str | None
     late_signs: bool  # useful signs after the stop
+    step_limits: tuple[float, ...]  # those that `steps` can be held against
     findings: tuple[Finding, ...]
     record_ids: tuple[str, ...]
 
@@ -90,30 +89,53 @@ class Facts(NamedTuple):
 
 
 def group(records: Iterable[model.Record | model.UnknownRecord]) -> dict[str, Run]:
-    """Sort records into runs: repeats dropped, attempts apart, each in its own order. Triage and unknown kinds fall out.
+    """Sort records into runs: repeats dropped, attempts apart, each in its own order. Triage and unknown kinds go.
 
     Order inside an attempt is by `seq` where every record has one, else by `at`; ties by `record_id`; never by arrival.
     """
-    seen: set[tuple[str | None, datetime]] = set()
-    sorted_out: dict[str, dict[int, list[model.RunRecord]]] = {}
+    times: dict[str | None, datetime] = {}
+    more_times: set[tuple[str | None, datetime]] = set()  # ids that came with a second time
+    runs: dict[str, dict[int, list[model.RunRecord]]] = {}
     for record in records:
-        key = (record.record_id, record.at)
-        if key in seen or isinstance(record, model.TriageUpdated | model.UnknownRecord):
+        if isinstance(record, _OF_NO_RUN):
             continue
-        seen.add(key)
-        sorted_out.setdefault(record.run_id, {}).setdefault(record.attempt, []).append(record)
+        known = times.get(record.record_id)
+        if known is None:
+            times[record.record_id] = record.at
+        elif known == record.at or (record.record_id, record.at) in more_times:
+            continue
+        else:
+            more_times.add((record.record_id, record.at))
+        attempts = runs.get(record.run_id)
+        if attempts is None:
+            attempts = runs[record.run_id] = {}
+        attempts.setdefault(record.attempt, []).append(record)
     return {
         run_id: Run(run_id, {number: _ordered(items) for number, items in attempts.items()})
-        for run_id, attempts in sorted_out.items()
+        for run_id, attempts in runs.items()
     }
 
 
+_OF_NO_RUN = (model.TriageUpdated, model.UnknownRecord)
+
+
 def _ordered(records: list[model.RunRecord]) -> tuple[model.RunRecord, ...]:
-    if len(records) == 1:
-        return tuple(records)
-    if all(record.seq is not None for record in records):
-        return tuple(sorted(records, key=lambda record: (record.seq or 0, record.record_id or "")))
-    return tuple(sorted(records, key=lambda record: (record.at, record.record_id or "")))
+    if len(records) > 1:
+        records.sort(key=_by_seq if all(map(_has_seq, records)) else _by_time)
+    return tuple(records)
+
+
+def _has_seq(record: model.RunRecord) -> bool:
+    """Outcomes have no place of their own in an attempt: one without `seq` does not change how it is ordered."""
+    return record.seq is not None or isinstance(record, model.OutcomeRecorded)
+
+
+def _by_seq(record: model.RunRecord) -> tuple[int, str]:
+    return record.seq or 0, record.record_id or ""
+
+
+def _by_time(record: model.RunRecord) -> tuple[datetime, str]:
+    return record.at, record.record_id or ""
 
 
 def _is_own(record: model.RunRecord) -> bool:
@@ -126,14 +148,22 @@ def facts_of(run: Run, attempt: int, policy: Policy, now: datetime, resumers: Se
     own = _Own(records)
     terminal = terminals.choose(own.terminals)
     stop = terminal.record if isinstance(terminal.record, model.RunStopped) else None
-    identity = stop or own.start
-    subject = _subject(identity, own.start)
+    died = terminal.record if isinstance(terminal.record, model.RunDied) else None
+    limits = _step_limits(stop, own.start) if stop else ()
+    cause = StopCause.PROCESS_LOST if died else _cause(stop, limits)
+    subject = _subject(own.start, stop)
     entry = policy.agent(subject)
-    contract_name = entry.contract or _contract_of(own.start, stop)
+    contract_name = entry.contract or _declared(own.start, stop, "contract")
+    contract = policy.contract(contract_name)
     started_at = _started_at(own.start, stop, records)
-    looks = _looks(run)
-    cause = _cause(stop, own.start) if terminal.record is None or stop else StopCause.PROCESS_LOST
-    resumptions = _resumptions(resumers)
+    looks = _looks(run) if own.has_outcomes or len(run.attempts) > 1 else ()
+    resumptions = _resumptions(resumers) if resumers else ()
+    proof, effects = evidence.NO_PROOF, _NO_EFFECTS
+    if looks:
+        target = _declared(own.start, stop, "subject")
+        since = evidence.freshness_start(_first_start(run, started_at), policy.defaults.clock_skew)
+        proof = evidence.prove(looks, evidence.Expected(contract, contract_name, target, since))
+        effects = _effects(looks, target)
     waits: tuple[approvals.Wait, ...] = ()
     children_waiting = stop is not None and stop.children is not None and stop.children.waiting > 0
     if own.has_approvals or children_waiting or cause in vocabulary.WAITING:
@@ -149,17 +179,6 @@ def facts_of(run: Run, attempt: int, policy: Policy, now: datetime, resumers: Se
             now=now,
         )
         waits = approvals.waits_of(_said(run, attempt), situation)
-    proof, effects = evidence.NO_PROOF, _NO_EFFECTS
-    if looks:
-        target = _target(own.start, stop)
-        since = _first_start(run, started_at)
-        expected = evidence.Expected(
-            policy.contract(contract_name),
-            contract_name,
-            target,
-            evidence.freshness_start(since, policy.defaults.clock_skew),
-        )
-        proof, effects = evidence.prove(looks, expected), _effects(looks, target)
     return Facts(
         run_id=run.run_id,
         attempt=attempt,
@@ -167,22 +186,23 @@ def facts_of(run: Run, attempt: int, policy: Policy, now: datetime, resumers: Se
         now=now,
         start=own.start,
         stop=stop,
-        died=terminal.record if isinstance(terminal.record, model.RunDied) else None,
+        died=died,
         disputed=terminal.disputed,
         cause=cause,
         entry=entry,
         contract_name=contract_name,
-        contract=policy.contract(contract_name),
+        contract=contract,
         started_at=started_at,
         lease_ends=_lease_end(own),
         last_at=own.last_at,
         waits=waits,
-        progress_at=_progress_at(own, stop),
+        progress_at=_progress_at(own.useful, stop),
         progress_known=bool(own.useful) or (stop is not None and _says_progress(stop.progress)),
         effects=effects,
         proof=proof,
         resolved_by=resumptions[0].run_id if resumptions else None,
         late_signs=_has_late_signs(own.useful, stop, policy.defaults.clock_skew),
+        step_limits=limits,
         findings=_findings(own, terminal, now, policy.defaults.clock_skew) + proof.findings,
         record_ids=_record_ids(run, attempt),
     )
@@ -199,52 +219,61 @@ class _Own:
         self.start: model.RunStarted | None = None
         self.terminals: list[model.RunStopped | model.RunDied] = []
         self.useful: list[datetime] = []
-        self.has_approvals = False
-        self.renewed_at: datetime | None = None
+        self.has_approvals = self.has_outcomes = self.noted = False
         self.last_at = records[0].at
+        self.renewed_at: datetime | None = None
         for record in records:
+            at = record.at
+            self.last_at = max(self.last_at, at)
+            if record.findings or record.dropped:
+                self.noted = True
+            if type(record) is not model.RunDied and (self.renewed_at is None or at > self.renewed_at):
+                self.renewed_at = at
             self._take(record)
 
     def _take(self, record: model.RunRecord) -> None:
-        kind = type(record)
-        self.last_at = max(self.last_at, record.at)
-        if kind is not model.RunDied and (self.renewed_at is None or record.at > self.renewed_at):
-            self.renewed_at = record.at
-        if isinstance(record, model.RunStopped | model.RunDied):
+        if isinstance(record, model.RunStopped):
             self.terminals.append(record)
-            if isinstance(record, model.RunStopped) and record.approvals:
-                self.has_approvals = True
+            self.has_approvals |= bool(record.approvals)
+            self.has_outcomes |= bool(record.outcomes)
         elif isinstance(record, model.RunStarted):
             self.start = self.start or record
+        elif isinstance(record, model.OutcomeRecorded):
+            self.has_outcomes = True
         elif isinstance(record, model.RunProgress):
             if record.sign in vocabulary.USEFUL_SIGNS:
                 self.useful.append(record.at)
         elif isinstance(record, model.ApprovalUpdated):
             self.has_approvals = True
+        else:
+            self.terminals.append(record)
 
 
-def _subject(identity: _LINKING | None, start: model.RunStarted | None) -> Subject:
-    if identity is None:
-        return Subject()
-    first = start or identity
+def _subject(start: model.RunStarted | None, stop: model.RunStopped | None) -> Subject:
+    """Who it is: as the receipt says, which stands alone, else as the start said."""
+    if stop is None or start is None:
+        only = stop or start
+        return _subject_of(only) if only else Subject()
+    said, first = _subject_of(stop), _subject_of(start)
+    return said if None not in said[:7] else Subject(*(mine or other for mine, other in zip(said, first, strict=True)))
+
+
+def _subject_of(record: _LINKING) -> Subject:
     return Subject(
-        agent=identity.agent or first.agent,
-        agent_version=identity.agent_version or first.agent_version,
-        environment=identity.environment or first.environment,
-        framework=identity.framework or first.framework,
-        model=identity.model or first.model,
-        provider=identity.provider or first.provider,
-        service=identity.service or first.service,
+        record.agent,
+        record.agent_version,
+        record.environment,
+        record.framework,
+        record.model,
+        record.provider,
+        record.service,
     )
 
 
-def _contract_of(start: model.RunStarted | None, stop: model.RunStopped | None) -> str | None:
+def _declared(start: model.RunStarted | None, stop: model.RunStopped | None, field: str) -> str | None:
     """What was declared before the run stands over what the receipt says of it."""
-    return (start.contract if start else None) or (stop.contract if stop else None)
-
-
-def _target(start: model.RunStarted | None, stop: model.RunStopped | None) -> str | None:
-    return (start.subject if start else None) or (stop.subject if stop else None)
+    declared = getattr(start, field) if start else None
+    return declared or (getattr(stop, field) if stop else None)
 
 
 def _started_at(
@@ -265,7 +294,7 @@ def _first_start(run: Run, started_at: datetime | None) -> datetime | None:
     return min((*starts, started_at) if started_at else starts, default=None)
 
 
-def _cause(stop: model.RunStopped | None, start: model.RunStarted | None) -> StopCause | None:
+def _cause(stop: model.RunStopped | None, step_limits: tuple[float, ...]) -> StopCause | None:
     """The cause that the receipt names, unless its own facts say that a bound was behind a natural finish."""
     if stop is None:
         return None
@@ -274,7 +303,7 @@ def _cause(stop: model.RunStopped | None, start: model.RunStarted | None) -> Sto
         return cause
     if stop.forced_wrapup:
         return _fired_bound(stop) or cause
-    if cause is StopCause.NATURAL and stop.pending_tool_calls and stop.steps in _step_limits(stop, start):
+    if cause is StopCause.NATURAL and stop.pending_tool_calls and stop.steps in step_limits:
         return StopCause.STEP_LIMIT
     return cause
 
@@ -285,20 +314,17 @@ def _fired_bound(stop: model.RunStopped) -> StopCause | None:
 
 
 def _step_limits(stop: model.RunStopped, start: model.RunStarted | None) -> tuple[float, ...]:
-    """The step limits that the run's own count can be held against: same unit, and not counted over a thread."""
-    limits = stop.limits or (start.limits if start else None) or ()
-    from_limits = (
+    """The step limits that the run's own count can be held against: same unit, not over a thread; 0 is no limit."""
+    limits = stop.limits or (start.limits if start else None)
+    if not limits and not stop.conditions:
+        return ()
+    from_limits = [
         each.limit
-        for each in limits
+        for each in limits or ()
         if each.kind is LimitKind.STEPS and each.unit == stop.step_unit and each.scope is not vocabulary.Scope.THREAD
-    )
-    from_conditions = (each.limit for each in stop.conditions or () if each.kind is LimitKind.STEPS)
-    return tuple(limit for limit in (*from_limits, *from_conditions) if limit)
-
-
-def step_limits(facts: Facts) -> tuple[float, ...]:
-    """The step limits of an attempt, in the unit of its `steps`; 0 is no limit."""
-    return _step_limits(facts.stop, facts.start) if facts.stop else ()
+    ]
+    from_conditions = [each.limit for each in stop.conditions or () if each.kind is LimitKind.STEPS]
+    return tuple([limit for limit in from_limits + from_conditions if limit])
 
 
 def _said(run: Run, attempt: int) -> list[approvals.Said]:
@@ -327,7 +353,7 @@ def _said_by(record: model.RunRecord) -> list[approvals.Said]:
     return []
 
 
-def _looks(run: Run) -> list[evidence.Look]:
+def _looks(run: Run) -> Sequence[evidence.Look]:
     """The outcomes of every attempt. Those inside a receipt were reported by the agent's own process."""
     looks: list[evidence.Look] = []
     for records in run.attempts.values():
@@ -393,11 +419,11 @@ def _says_progress(progress: model.Progress | None) -> bool:
     return progress is not None and (progress.made is not None or progress.in_flight_tools is not None)
 
 
-def _progress_at(own: _Own, stop: model.RunStopped | None) -> datetime | None:
+def _progress_at(useful: Sequence[datetime], stop: model.RunStopped | None) -> datetime | None:
     """When the last useful thing happened; a tool in flight, or progress without a time, counts as at the stop."""
-    if stop is None:
-        return max(own.useful, default=None)
-    signs = [at for at in own.useful if at <= stop.at]
+    if stop is None or (stop.progress is None and not useful):
+        return max(useful, default=None)
+    signs = [at for at in useful if at <= stop.at]
     progress = stop.progress
     if progress is not None:
         if progress.in_flight_tools or (progress.made and progress.last_at is None):
@@ -408,16 +434,15 @@ def _progress_at(own: _Own, stop: model.RunStopped | None) -> datetime | None:
 
 
 def _has_late_signs(useful: Sequence[datetime], stop: model.RunStopped | None, skew: timedelta) -> bool:
-    return stop is not None and any(at > stop.at + skew for at in useful)
+    return bool(useful) and stop is not None and any(at > stop.at + skew for at in useful)
 
 
 def _findings(own: _Own, terminal: terminals.Terminal, now: datetime, skew: timedelta) -> tuple[Finding, ...]:
     findings = [Finding("terminal_outranked", cause) for cause in terminal.outranked]
     if own.last_at > now + skew:
         findings.append(Finding("clock_ahead", "at"))
-    for record in own.records:
-        if record.findings:
-            findings += [Finding(each.code, each.where) for each in record.findings]
+    for record in own.records if own.noted else ():
+        findings += [Finding(each.code, each.where) for each in record.findings or ()]
         if record.dropped:
             findings.append(Finding("records_dropped", record.adapter))
     return tuple(findings)
@@ -425,6 +450,8 @@ def _findings(own: _Own, terminal: terminals.Terminal, now: datetime, skew: time
 
 def _record_ids(run: Run, attempt: int) -> tuple[str, ...]:
     """The attempt's records, and the outcomes and decisions of the others."""
+    if len(run.attempts) == 1:
+        return tuple([record.record_id or "" for record in run.attempts[attempt]])
     return tuple(
         record.record_id or ""
         for number, records in run.attempts.items()

@@ -33,9 +33,6 @@ MOVABLE = (
 )
 _DURATION = re.compile(r"(\d{1,6})([smhd])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
-MATCH_KEYS = (
-    *("agent", "agent_version", "environment", "framework", "kind", "model", "provider", "raised_by", "service", "tool"),
-)
 
 
 def parse_duration(value: object) -> timedelta:
@@ -272,15 +269,15 @@ def _known_keys(path: tuple[int | str, ...]) -> list[str]:
 
 def shadowed(policy: Policy) -> tuple[Problem, ...]:
     """Warnings for entries that can never be reached, because an earlier one matches all that they match."""
-    sections: tuple[tuple[str, tuple[AgentEntry, ...] | tuple[Route, ...]], ...] = (
-        ("agents", policy.agents),
-        ("routes", policy.routes),
+    sections = (
+        ("agents", [entry.match for entry in policy.agents]),
+        ("routes", [route.match for route in policy.routes]),
     )
     return tuple(
         Problem(f"{section}[{late}]", f"is never reached: {section}[{early}] matches all of it first", warning=True)
-        for section, entries in sections
-        for late, entry in enumerate(entries)
-        if (early := next((i for i in range(late) if _covers(entries[i].match, entry.match)), None)) is not None
+        for section, found in sections
+        for late, match in enumerate(found)
+        if (early := next((i for i in range(late) if _covers(found[i], match)), None)) is not None
     )
 
 

@@ -19,6 +19,7 @@ from stopcause.receipts import vocabulary
 from stopcause.receipts.vocabulary import OutputShape, StopCause
 
 _KEEPS_WAITING = frozenset({Status.OPEN, Status.DECIDED})
+_OVER = frozenset({Status.OVER})
 _SAID_NO = frozenset({Status.DENIED, Status.WITHDRAWN})
 
 
@@ -80,7 +81,7 @@ FAILED = Rule(
 
 def waiting(facts: Facts, gone: Voided) -> Match | None:
     """Everything that it waits for is routed; or it was answered, and another run went on with it."""
-    if gone.bits & voided.WAIT:
+    if not facts.waits or gone.bits & voided.WAIT:
         return None
     open_waits = _waiting(facts)
     if not open_waits:
@@ -95,7 +96,7 @@ def _answered(facts: Facts) -> Match | None:
     if not answered and facts.cause in vocabulary.WAITING:
         # The gated call ran after a yes: it was taken up, though no run says so.
         answered = [wait for wait in facts.waits if wait.status is Status.EXECUTED and wait.decision]
-    if not answered or _with_status(facts, frozenset({Status.OVER})):
+    if not answered or _with_status(facts, _OVER):
         return None
     return Match("answered", _evidence(answered))
 
@@ -118,7 +119,9 @@ WAITING = Rule(
 
 def waiting_unrouted(facts: Facts, gone: Voided) -> Match | None:
     """Something is missing for the wait to end by itself."""
-    open_waits = [] if gone.bits & voided.WAIT else _waiting(facts)
+    if not facts.waits or gone.bits & voided.WAIT:
+        return None
+    open_waits = _waiting(facts)
     lacking = {name for wait in open_waits for name in wait.missing}
     if not lacking:
         return None
@@ -145,7 +148,7 @@ WAITING_UNROUTED = Rule(
 
 def stuck(facts: Facts, gone: Voided) -> Match | None:
     """It used its time without getting anywhere."""
-    over = _with_status(facts, frozenset({Status.OVER}))
+    over = _with_status(facts, _OVER)
     if over and not gone.bits & (voided.WAIT | voided.EXPIRY):
         return Match("approval_expired", _evidence(over))
     if _is_open(facts):
@@ -314,9 +317,7 @@ def uncertain(facts: Facts, gone: Voided) -> Match:
     if _is_open(facts):
         return Match("run_open", ("run.started",), moments=_late_record(facts), settled=not _late_record(facts))
     if facts.cause is StopCause.STREAM_TRUNCATED:
-        return Match(
-            "stream_truncated", ("stop_cause",), moments=_late_record(facts), settled=not _late_record(facts)
-        )
+        return Match("stream_truncated", ("stop_cause",), moments=_late_record(facts), settled=not _late_record(facts))
     return Match("cause_missing", ("stop_cause",))
 
 

@@ -25,6 +25,7 @@ _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, model.SCHEMA)
 _ANY: TypeAdapter[model.Record] = TypeAdapter(Annotated[model.Record, Field(discriminator="kind")])
 _PERSONAL_FIELDS = ("thread_id", "owner", "actor")
 
+
 class LineError(NamedTuple):
     """A line that is no record: which line, which field, what is wrong there, and what was expected. No content."""
 
@@ -73,7 +74,7 @@ def record_id(value: dict[str, Any]) -> str:
 
 
 @cache
-def _adapter(kind: type[AnyRecord]) -> TypeAdapter[AnyRecord]:
+def _adapter(kind: Any) -> TypeAdapter[AnyRecord]:  # noqa: ANN401 - a class of the union
     return TypeAdapter(kind)
 
 
@@ -129,7 +130,8 @@ def _personal_fields(value: model.Value) -> dict[str, Any]:
     labels = held.get("labels")
     if labels and any(map(identifiers.is_personal, labels.values())):
         changes["labels"] = {
-            name: identifiers.pseudonym(text) if identifiers.is_personal(text) else text for name, text in labels.items()
+            name: identifiers.pseudonym(text) if identifiers.is_personal(text) else text
+            for name, text in labels.items()
         }
     return changes
 
@@ -153,12 +155,13 @@ def _model_for(parsed: dict[str, Any], number: int) -> type[AnyRecord] | LineErr
     if schema is None:
         return LineError(number, "schema", "is missing", model.SCHEMA)
     if isinstance(schema, str) and schema.startswith("stopcause/") and schema != model.SCHEMA:
-        return LineError(number, "schema", "was written by a newer stopcause", f"{model.SCHEMA}: upgrade, then read it again")
+        return LineError(number, "schema", "was written by a newer stopcause", f"{model.SCHEMA}; upgrade stopcause")
     if isinstance(kind, str) and kind in model.MODELS:
         return model.MODELS[kind]
     if isinstance(kind, str) and identifiers.is_identifier(kind):
         return model.UnknownRecord
-    return LineError(number, "kind", "is missing" if kind is None else "is no identifier", f"one of {', '.join(vocabulary.Kind)}")
+    reason = "is missing" if kind is None else "is no identifier"
+    return LineError(number, "kind", reason, f"one of {', '.join(vocabulary.Kind)}")
 
 
 def _refuse_constant(_name: str) -> float:
@@ -199,9 +202,11 @@ def _validated(parsed: dict[str, Any], chosen: type[AnyRecord], number: int) -> 
             return adapter.validate_json(json.dumps(parsed))
         except ValidationError as error:
             problems = error.errors(include_url=False, include_input=False)
-            if last or not all([_mend(parsed, problem) for problem in problems]):
-                worst = next((p for p in problems if not _mendable(p)), problems[0])
+            worst = next((problem for problem in problems if last or not _mendable(problem)), None)
+            if worst is not None:
                 return _line_error(number, worst)
+            for problem in problems:
+                _mend(parsed, problem)
     raise AssertionError("unreachable")
 
 
@@ -213,27 +218,19 @@ def _is_unknown_word(problem: Any) -> bool:  # noqa: ANN401
     return problem["type"] == "enum" and "'unknown'" in problem["ctx"]["expected"]
 
 
-def _mend(parsed: dict[str, Any], problem: Any) -> bool:  # noqa: ANN401
-    """Mend what the plan lets a reader mend: an unknown key, an unknown word. Says whether it could."""
+def _mend(parsed: dict[str, Any], problem: Any) -> None:  # noqa: ANN401
+    """Mend what the plan lets a reader mend: an unknown key, an unknown word."""
+    *path, key = problem["loc"]
     place = ".".join(map(str, problem["loc"]))
-    owner = _owner(parsed, problem["loc"])
-    if owner is None or not _mendable(problem):
-        return False
-    key = problem["loc"][-1]
+    owner: Any = parsed
+    for step in path:
+        owner = owner[step]
     if problem["type"] == "extra_forbidden":
         _keep_extra(parsed, place, owner.pop(key))
-        return True
+        return
     owner[key] = "unknown"
     where = place if identifiers.is_identifier(place) else None
     parsed["findings"] = [*(parsed.get("findings") or []), {"code": "vocabulary_new", "where": where}]
-    return True
-
-
-def _owner(parsed: dict[str, Any], path: tuple[int | str, ...]) -> Any:  # noqa: ANN401
-    value: Any = parsed
-    for step in path[:-1]:
-        value = value[step]
-    return value if isinstance(value, dict | list) else None
 
 
 def _keep_extra(parsed: dict[str, Any], place: str, value: object) -> None:
@@ -241,7 +238,8 @@ def _keep_extra(parsed: dict[str, Any], place: str, value: object) -> None:
     extra = parsed.setdefault("extra", {})
     scalar = isinstance(value, bool | int | float) or (isinstance(value, str) and identifiers.is_identifier(value))
     if scalar and identifiers.is_identifier(place):
-        extra[place] = identifiers.pseudonym(value) if isinstance(value, str) and identifiers.is_personal(value) else value
+        personal = isinstance(value, str) and identifiers.is_personal(value)
+        extra[place] = identifiers.pseudonym(str(value)) if personal else value
     elif value is not None:
         extra["dropped_keys"] = extra.get("dropped_keys", 0) + 1
 
@@ -265,7 +263,7 @@ _EXPECTED = {
 
 
 def _line_error(number: int, problem: Any) -> LineError:  # noqa: ANN401
-    place = ".".join(step if isinstance(step, str) and identifiers.is_identifier(step) else str(step)[:1] for step in problem["loc"])
+    place = ".".join(text if identifiers.is_identifier(text := str(step)) else "?" for step in problem["loc"])
     if problem["type"] == "string_pattern_mismatch":
         return LineError(number, place, "does not have the shape of its field", _shape(problem["ctx"]["pattern"]))
     reason, expected = _EXPECTED.get(problem["type"], ("has the wrong type", "the type that `stopcause schema` shows"))

@@ -15,6 +15,7 @@ class Word(StrEnum):
     meaning: str
 
     def __new__(cls, value: str, meaning: str = "") -> Self:
+        """A member from its string and its meaning."""
         word = str.__new__(cls, value)
         word._value_ = value
         word.meaning = meaning

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from random import Random
 from typing import Any
 
 from hypothesis import assume, given, settings
@@ -12,7 +13,7 @@ from stopcause.classifier import engine, fold
 from stopcause.classifier.policy import Policy
 from stopcause.classifier.rules import RULES
 from stopcause.classifier.verdict import Verdict, VerdictName
-from stopcause.receipts import model
+from stopcause.receipts import codec, model
 from tests.support.strategies import at, closed_runs, nows, policies, read, records, runs
 
 CASES = settings(max_examples=300, deadline=None)
@@ -50,7 +51,7 @@ def test_every_run_has_exactly_one_verdict_with_a_reason_of_its_card(
 @CASES
 @given(runs, policies, nows, st.randoms(use_true_random=False))
 def test_neither_arrival_order_nor_repetition_matters(
-    values: list[dict[str, Any]], policy: Policy, now: datetime, random: Any
+    values: list[dict[str, Any]], policy: Policy, now: datetime, random: Random
 ) -> None:
     shuffled = values + random.choices(values, k=2)
     random.shuffle(shuffled)
@@ -183,8 +184,6 @@ def test_a_resumption_never_opens_a_wait(
 @CASES
 @given(runs)
 def test_records_survive_the_wire(values: list[dict[str, Any]]) -> None:
-    from stopcause.receipts import codec
-
     for record in read(values):
         again = codec.read_line(codec.write_line(record))
 

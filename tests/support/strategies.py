@@ -144,8 +144,7 @@ def records(draw: st.DrawFn, run_id: str = "r1", *, terminal: bool | None = None
     made = [{"kind": "run.started", **draw(starts)}] if draw(st.booleans()) or terminal is False else []
     kinds = ["progress", "approval", "outcome"] + ([] if terminal is False else ["stop", "stop", "died"])
     chosen = draw(st.lists(st.sampled_from(kinds), max_size=4))
-    for kind in (["stop"] if terminal else []) + chosen:
-        made.append(draw(_record(kind)))
+    made += [draw(_record(kind)) for kind in (["stop"] if terminal else []) + chosen]
     made = made or [draw(_record("stop"))]
     sequenced = draw(st.booleans())
     clock = sorted(draw(st.lists(seconds, min_size=len(made), max_size=len(made))))
