@@ -40,8 +40,9 @@ def choose(records: Sequence[Record]) -> Terminal:
     """The terminal that stands among the records of one attempt, which come in the attempt's order."""
     if len(records) < 2:  # noqa: PLR2004 - nothing to choose
         return Terminal(records[0]) if records else NOTHING
-    best = min(map(_rank, records))
-    ranked = [record for record in _newest_derivations(records) if _rank(record) == best]
+    derived = _newest_derivations(records)
+    best = min(map(_rank, derived))
+    ranked = [record for record in derived if _rank(record) == best]
     standing = _without_absorbed(ranked)
     outranked = tuple(_cause(record) for record in records if not any(record is each for each in standing))
     if len({_content(record) for record in standing}) > 1:

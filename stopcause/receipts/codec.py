@@ -11,7 +11,6 @@ import copy
 import json
 import uuid
 from collections.abc import Iterable, Iterator
-from functools import cache
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -73,9 +72,15 @@ def record_id(value: dict[str, Any]) -> str:
     return str(uuid.uuid5(_NAMESPACE, canonical))
 
 
-@cache
-def _adapter(kind: Any) -> TypeAdapter[AnyRecord]:  # noqa: ANN401 - a class of the union
-    return TypeAdapter(kind)
+def _adapter(kind: type[AnyRecord]) -> TypeAdapter[AnyRecord]:
+    """Made when it is first needed: making one costs about as much as a thousand lines."""
+    known = _ADAPTERS.get(kind)
+    if known is None:
+        known = _ADAPTERS[kind] = TypeAdapter(kind)
+    return known
+
+
+_ADAPTERS: dict[type[AnyRecord], TypeAdapter[AnyRecord]] = {}
 
 
 def _with(value: T, changes: dict[str, Any]) -> T:
@@ -211,7 +216,7 @@ def _validated(parsed: dict[str, Any], chosen: type[AnyRecord], number: int) -> 
 
 
 def _mendable(problem: Any) -> bool:  # noqa: ANN401 - pydantic's own untyped detail
-    return problem["type"] == "extra_forbidden" or _is_unknown_word(problem)
+    return problem["type"] == "unexpected_keyword_argument" or _is_unknown_word(problem)
 
 
 def _is_unknown_word(problem: Any) -> bool:  # noqa: ANN401
@@ -225,7 +230,7 @@ def _mend(parsed: dict[str, Any], problem: Any) -> None:  # noqa: ANN401
     owner: Any = parsed
     for step in path:
         owner = owner[step]
-    if problem["type"] == "extra_forbidden":
+    if problem["type"] == "unexpected_keyword_argument":
         _keep_extra(parsed, place, owner.pop(key))
         return
     owner[key] = "unknown"
@@ -258,7 +263,7 @@ _EXPECTED = {
     "less_than_equal": ("is too large", "at most {le}"),
     "value_error": ("is no time", "RFC 3339 with offset, as 2026-11-28T08:00:00Z"),
     "too_long": ("has too many entries", "at most {max_length}"),
-    "extra_forbidden": ("is not known", "only known keys"),
+    "unexpected_keyword_argument": ("is not known", "only known keys"),
 }
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime
-from typing import Annotated, Literal, TypeVar, dataclass_transform
+from typing import Annotated, Any, Literal, TypeVar, dataclass_transform
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
 from pydantic.dataclasses import dataclass
@@ -90,7 +90,9 @@ _T = TypeVar("_T")
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def _value(cls: type[_T]) -> type[_T]:
-    return dataclass(cls, config=_CONFIG, frozen=True, kw_only=True)
+    made: Any = dataclass(cls, config=_CONFIG, frozen=True, kw_only=True)
+    value: type[_T] = made
+    return value
 
 
 class Value:

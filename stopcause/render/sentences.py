@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from stopcause.classifier import contradictions, rules
+from stopcause.classifier import rules
 from stopcause.classifier.verdict import Retry, VerdictName
 
 if TYPE_CHECKING:
@@ -140,13 +140,6 @@ def action_of(rule_id: str) -> str:
     return ACTIONS.get(rule_id, NO_ACTION)
 
 
-def seen_when(code: str) -> str | None:
-    """When a contradiction is seen; None for a word that is none."""
-    if code == contradictions.TWO_TERMINALS:
-        return "two terminal records of one rank disagree"
-    return next((card.seen_when for card in contradictions.CONTRADICTIONS if card.code == code), None)
-
-
 def retry_sentence(facts: Facts, verdict: Verdict) -> str:
     """Why the answer to "may I retry?" is what it is, from this run's own facts."""
     if verdict.retry is Retry.CHECK_FIRST:
@@ -162,6 +155,8 @@ def retry_sentence(facts: Facts, verdict: Verdict) -> str:
 
 def _calls(facts: Facts) -> str:
     calls = facts.stop.tool_calls if facts.stop else None
+    if calls == 0:
+        return "what it did is contradicted"
     if calls is None:
         return "how many tools ran is not known"
     return "1 tool call ran" if calls == 1 else f"{calls} tool calls ran"

@@ -9,20 +9,22 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from stopcause.classifier import contradictions, engine
 from stopcause.classifier.approvals import Status
+from stopcause.classifier.verdict import Missing
 from stopcause.receipts import vocabulary
 from stopcause.receipts.vocabulary import LimitKind, StopCause
-from stopcause.render.pen import age, count
-from stopcause.render.sentences import seen_when
+from stopcause.render.pen import age, count, whole_or_tail
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
+    from stopcause.classifier.approvals import Wait
     from stopcause.classifier.contradictions import Voided
     from stopcause.classifier.fold import Facts
     from stopcause.classifier.rules import Rule
     from stopcause.classifier.verdict import Verdict
 
 _OPEN = frozenset({Status.OPEN, Status.DECIDED})
+_ID_WIDTH = 16
 
 
 class Step(NamedTuple):
@@ -69,8 +71,15 @@ def _recovered(facts: Facts) -> str:
 def _not_waiting(facts: Facts, gone: Voided) -> str:
     lacking = [name for wait in facts.waits if wait.status in _OPEN for name in wait.missing]
     if lacking and not gone.bits & contradictions.WAIT:
-        return f"missing {', '.join(dict.fromkeys(lacking))}"
+        return lacks(tuple(dict.fromkeys(lacking)))
     return _no_wait(facts, gone)
+
+
+def lacks(missing: Sequence[str]) -> str:
+    """What a wait lacks, in words: `missing owner, deadline`, `overdue`."""
+    absent = [name for name in missing if name != Missing.OVERDUE]
+    said = [f"missing {', '.join(absent)}"] if absent else []
+    return "; ".join([*said, "overdue"] if Missing.OVERDUE in missing else said)
 
 
 def _no_wait(facts: Facts, gone: Voided) -> str:
@@ -79,7 +88,11 @@ def _no_wait(facts: Facts, gone: Voided) -> str:
     if not facts.waits:
         return "no open approval"
     wait = facts.waits[0]
-    return f"approval {wait.approval_id or 'unknown'} is {_STATUS[wait.status]}"
+    return f"{_approval(wait)} is {_STATUS[wait.status]}"
+
+
+def _approval(wait: Wait) -> str:
+    return f"approval {whole_or_tail(wait.approval_id, _ID_WIDTH)}" if wait.approval_id else "what it waits for"
 
 
 _STATUS: Final[Mapping[Status, str]] = {
@@ -139,7 +152,7 @@ def _condition(facts: Facts) -> str:
             limit = f" {_number(each.limit)}" if each.limit is not None else ""
             observed = f" (observed {_number(each.observed)})" if each.observed is not None else ""
             return f"{each.name}{limit} did not fire{observed}"
-    fired = next((each.name for each in asked if each.fired), None)
+    fired = next((each.name for each in asked if each.fired and each.kind is not LimitKind.TOOL_CALL), None)
     if fired:
         return f"{fired} fired, yet the run's cause is {facts.cause}"
     return _steps_below_limit(facts)
@@ -184,7 +197,7 @@ _FAULTS: Final[Mapping[str, str]] = {
 
 
 def _unproven(facts: Facts) -> str:
-    outcome = next(iter(facts.proof.evidence), "outcome:").removeprefix("outcome:")
+    outcome = whole_or_tail(next(iter(facts.proof.evidence), "outcome:").removeprefix("outcome:"), _ID_WIDTH)
     if facts.proof.fault:
         return f"outcome {outcome} {_FAULTS[facts.proof.fault]}"
     if outcome:
@@ -219,7 +232,7 @@ def _waiting(facts: Facts, verdict: Verdict) -> str:
 
 
 def _unrouted(_facts: Facts, verdict: Verdict) -> str:
-    return f"missing {', '.join(verdict.missing)}"
+    return lacks(verdict.missing)
 
 
 def _stuck(facts: Facts, verdict: Verdict) -> str:
@@ -227,7 +240,7 @@ def _stuck(facts: Facts, verdict: Verdict) -> str:
         return f"its lease ended {age(facts.now - facts.lease_ends)} ago"
     if verdict.reason == "approval_expired":
         over = next(wait for wait in facts.waits if wait.status is Status.OVER)
-        return f"approval {over.approval_id} is past its hard expiry"
+        return f"{_approval(over)} is past its hard expiry"
     if verdict.reason == StopCause.TIME_LIMIT:
         return f"time_limit, {_progress(facts)}"
     return f"{facts.cause} ended it"
@@ -244,12 +257,14 @@ def _bounded(facts: Facts, verdict: Verdict) -> str:
 
 def _verified(facts: Facts, _verdict: Verdict) -> str:
     outcomes = [name.removeprefix("outcome:") for name in facts.proof.evidence]
-    return f"outcome {outcomes[0]} confirms it" + (f", and {len(outcomes) - 1} more" if outcomes[1:] else "")
+    return f"outcome {whole_or_tail(outcomes[0], _ID_WIDTH)} confirms it" + (f", and {len(outcomes) - 1} more" if outcomes[1:] else "")
 
 
 def _false(facts: Facts, verdict: Verdict) -> str:
     if verdict.reason in ("open_children", "denied", "empty_output"):
         return f"finished, and {_FALSE[verdict.reason]}"
+    if verdict.reason == "receipt_pending":
+        return "finished, contract not met yet"
     return "finished, contract not met" if facts.contract_name else "finished, and no contract says what for"
 
 
@@ -261,7 +276,7 @@ _FALSE: Final[Mapping[str, str]] = {
 
 
 def _uncertain(_facts: Facts, verdict: Verdict) -> str:
-    return seen_when(verdict.reason) or _UNKNOWN[verdict.reason]
+    return _UNKNOWN.get(verdict.reason, "the evidence contradicts itself")
 
 
 _UNKNOWN: Final[Mapping[str, str]] = {

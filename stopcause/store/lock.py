@@ -49,7 +49,7 @@ class StoreLock:
         try:
             self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT, _MODE)
         except OSError as error:
-            raise StoreError(f"{self.path}: {error.strerror}. See to that folder, or use another: --store PATH") from error
+            raise StoreError(f"{self.path}: {error.strerror}. See to it, or use another: --store PATH") from error
         try:
             self._claim(store)
         except BaseException:
@@ -74,7 +74,9 @@ class StoreLock:
         except BlockingIOError:
             raise in_use(store, read_holder(store)) from None
         except OSError as error:
-            raise StoreError(f"{self.path}: cannot be locked ({error.strerror}). Use a local disk: --store PATH") from error
+            raise StoreError(
+                f"{self.path}: no locks here ({error.strerror}). Use a local disk: --store PATH"
+            ) from error
         mine = Holder(os.getpid(), datetime.now(UTC).isoformat(timespec="seconds"), None)
         with contextlib.suppress(OSError):  # a full disk keeps the lock, and loses only this note
             os.ftruncate(self._fd, 0)
@@ -99,4 +101,4 @@ def in_use(store: Path, holder: Holder | None) -> StoreInUseError:
     """The error of whoever comes second."""
     who = f"process {holder.pid} (since {holder.started})" if holder else "another process"
     way_out = f"stop process {holder.pid}" if holder else "stop that process"
-    return StoreInUseError(f"{store} is in use by {who}. Wait until it is done, {way_out}, or use another: --store PATH")
+    return StoreInUseError(f"{store} is in use by {who}. Wait for it, {way_out}, or use another: --store PATH")

@@ -1,9 +1,43 @@
-"""One row of the store: a verdict revision, with the facts of its run that reports group and sum by."""
+"""The rows of the store: a record with its line, and a verdict revision with what reports group and sum by."""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import NamedTuple
+
+
+class RecordRow(NamedTuple):
+    """A record: what it is found by, and its canonical line. Rows are deduplicated by (`record_id`, `event_at`).
+
+    `opened_at` is the `at` of its run's first accepted record; of a record without a run, its own `at`.
+    """
+
+    record_id: str
+    kind: str
+    run_id: str | None
+    attempt: int
+    event_at: datetime
+    opened_at: datetime
+    resumes_run_id: str | None
+    line: bytes
+
+
+class StoredLine(NamedTuple):
+    """A record as it comes back: `line` is what `receipts.codec` reads."""
+
+    run_id: str
+    opened_at: datetime
+    line: bytes
+
+
+class Counts(NamedTuple):
+    """What a store holds. `kinds`: records by kind. `verdicts`: runs by the verdict on their latest attempt."""
+
+    records: int
+    runs: int
+    attempts: int
+    kinds: dict[str, int]
+    verdicts: dict[str | None, int]  # None: running
 
 
 class VerdictRow(NamedTuple):

@@ -16,7 +16,7 @@ from stopcause.classifier.verdict import Verdict, VerdictName
 from stopcause.receipts import codec, model
 from tests.support.strategies import at, closed_runs, nows, policies, read, records, runs
 
-CASES = settings(max_examples=300, deadline=None)
+CASES = settings(max_examples=300)
 REASONS = {rule.verdict: set(rule.reasons) for rule in RULES}
 
 

@@ -1,5 +1,5 @@
 -- The latest attempt of each run, newest first. The small sides (cancelled rows, later attempts) are what is hashed.
-SELECT v.* EXCLUDE (hour)
+SELECT v.*
 FROM verdicts AS v
 ANTI JOIN (
     SELECT run_id, attempt, revision FROM verdicts WHERE sign = -1 AND hour >= $hour

@@ -1,5 +1,5 @@
 -- Every revision once, as it was when it held.
-SELECT verdicts.* EXCLUDE (hour)
+SELECT verdicts.*
 FROM verdicts
 WHERE run_id = $run_id AND sign = 1
 ORDER BY attempt, revision

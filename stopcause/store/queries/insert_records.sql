@@ -1,5 +1,5 @@
-INSERT INTO records
+INSERT INTO records BY NAME
 SELECT
-    record_id::UUID, kind, run_id, attempt, event_at, opened_at,
-    (epoch_us(opened_at) // 3600000000)::INTEGER, resumes_run_id, line
+    * REPLACE (record_id::UUID AS record_id),
+    (epoch_us(opened_at) // 3600000000)::INTEGER AS hour
 FROM batch

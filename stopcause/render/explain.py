@@ -1,0 +1,266 @@
+"""One run, explained: a good incident note. What it is, why, why not otherwise, what was seen, what to do.
+
+As a screen of 80 columns, and as the few lines of Markdown that fit an incident channel.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stopcause.classifier import rules
+from stopcause.classifier.contradictions import void
+from stopcause.classifier.policy import DEFAULT_CONTRACT
+from stopcause.classifier.verdict import Missing, VerdictName
+from stopcause.receipts import vocabulary
+from stopcause.receipts.vocabulary import LimitKind
+from stopcause.render import pen as hand
+from stopcause.render import seen, sentences, why
+from stopcause.render.pen import WIDTH, Pen, age, count, cut, fit
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from stopcause.classifier.fold import Facts
+    from stopcause.render.views import Explained
+
+_INDENT = 6
+_UNPROVEN = frozenset({"receipt_missing", "receipt_pending", "receipt_stale", "receipt_weak", "self_claim_only"})
+
+
+def explain_screen(it: Explained, pen: Pen) -> list[str]:
+    """The whole note as lines."""
+    blocks = (
+        _head(it, pen),
+        _why(it),
+        _rules(it, pen),
+        _evidence(it),
+        _next(it),
+        _history(it, pen),
+    )
+    lines: list[str] = []
+    for block in blocks:
+        lines += [*block, ""] if block else []
+    return lines[:-1]
+
+
+# What it is -----------------------------------------------------------------------------------------------------------
+
+
+def _head(it: Explained, pen: Pen) -> list[str]:
+    verdict, policy = it.verdict, it.facts.policy
+    rule = f"rule {_number(verdict.rule)} of {len(rules.RULES)}, " if verdict.verdict else ""
+    right = cut(f"{rule}policy {policy.id} {policy.version}", WIDTH // 2)
+    left = fit(verdict.reason, WIDTH - 21 - hand.cells(right))
+    title = f"{pen.verdict(verdict.verdict, 19)}  {pen.bold(left)}{right}"
+    return [title, cut(_who(it), WIDTH), cut(_numbers(it, pen), WIDTH)]
+
+
+def _number(rule_id: str) -> int:
+    return next((number for number, rule in enumerate(rules.RULES, 1) if rule.id == rule_id), 0)
+
+
+def _who(it: Explained) -> str:
+    identity, verdict = it.facts.identity, it.verdict
+    version = identity.agent_version if identity else None
+    parts = [
+        f"run {hand.whole_or_tail(verdict.run_id, 40)}",
+        f"attempt {verdict.attempt}",
+        " ".join(part for part in (verdict.agent, version) if part),
+        verdict.environment or "",
+        f"model {identity.model}" if identity and identity.model else "",
+    ]
+    return ", ".join(part for part in parts if part)
+
+
+def _numbers(it: Explained, pen: Pen) -> str:
+    stop = it.facts.stop
+    parts = [pen.time(it.facts.started_at or it.facts.last_at, seconds=True)]
+    if stop is not None:
+        duration = stop.duration_s
+        if duration is None and it.facts.started_at is not None:
+            duration = (stop.at - it.facts.started_at).total_seconds()
+        parts += [_seconds(duration), _steps(it.facts), _calls(stop.tool_calls), _cost(stop.usage and stop.usage.cost_usd)]
+    return ", ".join(part for part in parts if part)
+
+
+def _seconds(duration: float | None) -> str:
+    if duration is None or duration < 0:
+        return ""
+    return f"{duration:.3g} s" if duration < 100 else f"{duration:.0f} s"  # noqa: PLR2004 - three digits are enough
+
+
+def _steps(facts: Facts) -> str:
+    stop = facts.stop
+    if stop is None or stop.steps is None:
+        return ""
+    limits = stop.limits or (facts.start.limits if facts.start else None) or ()
+    set_before = (each.limit for each in limits if each.kind is LimitKind.STEPS)
+    asked = (each.limit for each in stop.conditions or () if each.kind is LimitKind.STEPS)
+    limit = next((each for each in (*set_before, *asked) if each), None)
+    return f"{stop.steps} of {count(int(limit), 'step')}" if limit else count(stop.steps, "step")
+
+
+def _calls(calls: int | None) -> str:
+    return "" if calls is None else count(calls, "tool call")
+
+
+def _cost(cost: float | None) -> str:
+    return "" if cost is None else f"USD {cost:.2f}"
+
+
+# Why ------------------------------------------------------------------------------------------------------------------
+
+
+def _why(it: Explained) -> list[str]:
+    text = sentences.reason_sentence(it.verdict.verdict, it.verdict.reason)
+    return hand.paragraph("Why", " ".join(filter(None, (_finish(it), text, _proof(it)))), _INDENT)
+
+
+def _finish(it: Explained) -> str:
+    """How the loop ended, where the verdict is about what the end is worth."""
+    if it.verdict.verdict is not VerdictName.FALSE_COMPLETE:
+        return ""
+    ways = {
+        vocabulary.StopCause.NATURAL: "The loop ended by itself.",
+        vocabulary.StopCause.EXPLICIT_DONE: "It called done.",
+    }
+    return ways.get(it.facts.cause, "") if it.facts.cause else ""
+
+
+def _proof(it: Explained) -> str:
+    """Who said what of the contract, where somebody did."""
+    if it.verdict.reason not in ("receipt_refuted", "receipt"):
+        return ""
+    name = next(iter(it.facts.proof.evidence), "").removeprefix("outcome:")
+    found = [look for look in seen.looks(it) if look.outcome.outcome_id == name]
+    if not found or it.facts.stop is None:
+        return ""
+    outcome, at, _where = found[-1]
+    issuer = f"{outcome.issuer.type}:{outcome.issuer.id or '-'}" if outcome.issuer else "nobody named"
+    contract = f"contract {it.facts.contract_name}" if it.facts.contract_name else "the work"
+    said = "is refuted by" if it.verdict.reason == "receipt_refuted" else "is confirmed by"
+    return f"{contract[0].upper()}{contract[1:]} {said} {issuer}{_when(at, it.facts.stop.at, outcome.strength)}."
+
+
+def _when(at: datetime, stopped_at: datetime, strength: str | None) -> str:
+    how = f", {strength}" if strength else ""
+    span = at - stopped_at
+    return f"{how} {age(abs(span))} {'before' if span.total_seconds() < 0 else 'after'} the stop"
+
+
+# Why not otherwise ----------------------------------------------------------------------------------------------------
+
+
+def _rules(it: Explained, pen: Pen) -> list[str]:
+    tried = why.steps(it.facts, it.verdict)
+    if not tried:
+        return ["Rules none is tried while the run has a valid lease"]
+    lines = []
+    for step in tried:
+        head = "Rules " if step.number == 1 and not step.matched else "   -> " if step.matched else " " * _INDENT
+        said = "yes  " if step.matched else "no   "
+        lines.append(f"{head}{step.number} {pen.verdict(step.rule.verdict, 21)}{said}{cut(step.phrase, 46)}")
+    return lines if lines[0].startswith("Rules") else ["Rules", *lines]
+
+
+# What was seen --------------------------------------------------------------------------------------------------------
+
+
+def _evidence(it: Explained) -> list[str]:
+    lines = [f"{'Evidence':<47}{'seen at':<14}by"]
+    for row in seen.exhibits(it):
+        value = f"{fit(row.value, 25)} {fit(row.seen_at, 13)} {row.by}"
+        lines.append(cut(f"{'':6}{fit(row.name, 14)} {value}".rstrip(), WIDTH))
+        if row.more:
+            lines.append(cut(f"{'':21}{row.more}", WIDTH))
+    return [*lines, *_findings(it)]
+
+
+def _findings(it: Explained) -> list[str]:
+    gone = void(it.facts)
+    codes = [code for code in (gone.reason, *gone.others) if code]
+    found = [f"{each.code} {each.where}" if each.where else each.code for each in it.verdict.findings]
+    lines = hand.paragraph(f"{'':6}contradictions ", ", ".join(codes) or "none", 21)
+    return lines + hand.paragraph(f"{'':6}findings", ", ".join(found), 21) if found else lines
+
+
+# What to do -----------------------------------------------------------------------------------------------------------
+
+
+def _next(it: Explained) -> list[str]:
+    verdict = it.verdict
+    missing = _missing(it)
+    lines = hand.paragraph("Missing", missing, 8) if missing else []
+    lines += hand.paragraph("Do", verdict.action + _on_bound(it), _INDENT)
+    return lines + hand.paragraph("Retry", f"{verdict.retry}: {sentences.retry_sentence(it.facts, verdict)}", _INDENT)
+
+
+def _on_bound(it: Explained) -> str:
+    runbook = it.facts.entry.on_bound
+    return f" On a bound: {runbook}" if runbook and it.verdict.verdict is VerdictName.BOUNDED_STOP else ""
+
+
+def _missing(it: Explained) -> str:
+    """What would change the verdict: parts of a wait, or the receipt that the contract asks for."""
+    if it.verdict.missing:
+        return "; ".join(f"{each} ({Missing(each).meaning})" for each in it.verdict.missing)
+    if it.verdict.reason not in _UNPROVEN or it.facts.contract_name is None:
+        return ""
+    contract = it.facts.contract or DEFAULT_CONTRACT
+    issuers = " or ".join(contract.issuers) or "anyone but the run"
+    return f"an outcome receipt for contract {it.facts.contract_name}, at least {contract.min_strength}, from {issuers}"
+
+
+# How it came here -----------------------------------------------------------------------------------------------------
+
+
+def _history(it: Explained, pen: Pen) -> list[str]:
+    lines = []
+    for number, each in enumerate(it.history):
+        head = "History " if number == 0 else " " * 8
+        lines.append(cut(f"{head}{pen.time(each.as_of, seconds=True)}  ", WIDTH) + _revision(each.verdict, each.reason, pen))
+    if it.group and it.group.others:
+        others = f"{count(it.group.others, 'more run')} ended the same way, first {pen.time(it.group.first)}"
+        lines.append(cut(f"Group   {it.group.fingerprint[-4:]}: {others}", WIDTH))
+    return lines + _links(it)
+
+
+def _revision(name: VerdictName | None, reason: str, pen: Pen) -> str:
+    return f"{pen.verdict(name, 19)} {cut(reason, 24)}"
+
+
+def _links(it: Explained) -> list[str]:
+    stop = it.facts.stop
+    values = {"trace_id": stop and stop.trace_id, "run_id": it.facts.run_id, "agent": it.verdict.agent}
+    links = []
+    for name, template in it.facts.policy.links.items():
+        known = all(value or f"{{{key}}}" not in template for key, value in values.items())
+        if known:
+            url = template
+            for key, value in values.items():
+                url = url.replace(f"{{{key}}}", str(value))
+            links.append(f"{name} {url}")
+    return [f"Links   {link}" for link in links if len(link) <= WIDTH - 8]
+
+
+# The note for the incident channel ------------------------------------------------------------------------------------
+
+
+def explain_note(it: Explained, pen: Pen) -> list[str]:
+    """Three lines of Markdown; they name what a reader in a channel needs first."""
+    verdict = it.verdict
+    who = ", ".join(part for part in (_agent(it), verdict.environment, f"run {verdict.run_id}") if part)
+    why_text = " ".join(filter(None, (_finish(it), sentences.reason_sentence(verdict.verdict, verdict.reason), _proof(it))))
+    group = it.group
+    runs = f"{group.others + 1} runs since {pen.time(group.first)}. " if group and group.others else ""
+    owner = f" Owner {it.facts.entry.owner}." if it.facts.entry.owner else ""
+    return [
+        f"**{verdict.verdict or hand.RUNNING} ({verdict.reason})** {who}",
+        why_text,
+        f"{runs}{verdict.action} Retry: {verdict.retry}.{owner}",
+    ]
+
+
+def _agent(it: Explained) -> str:
+    identity = it.facts.identity
+    return " ".join(part for part in (it.verdict.agent, identity.agent_version if identity else None) if part)

@@ -1,0 +1,178 @@
+"""The evidence block of `explain`: what was seen, at which boundary, and by whom. Rows of four short texts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from stopcause.receipts import model
+from stopcause.render.pen import age, count, whole_or_tail
+from stopcause.render.why import lacks, status_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from stopcause.classifier.approvals import Wait
+    from stopcause.classifier.fold import Facts
+    from stopcause.receipts.model import Outcome, RunDied, RunStopped
+    from stopcause.render.views import Explained
+
+_NOBODY = "-"
+_ID_WIDTH = 12
+
+
+class Exhibit(NamedTuple):
+    """A fact: what it is called, what it says, where it was seen and by whom. `more` is a second line."""
+
+    name: str
+    value: str
+    seen_at: str = ""
+    by: str = ""
+    more: str = ""
+
+
+def exhibits(it: Explained) -> list[Exhibit]:
+    """What is known of a run, the stop first."""
+    rows = list(_end(it.facts))
+    if it.facts.stop is not None:
+        rows += _receipt(it.facts.stop)
+    rows += [_wait(wait) for wait in it.facts.waits]
+    rows += [_outcome(look) for look in looks(it)]
+    return rows
+
+
+def _end(facts: Facts) -> Iterator[Exhibit]:
+    if facts.stop is not None:
+        yield _cause(facts, facts.stop)
+    elif facts.died is not None:
+        yield _death(facts.died)
+    elif facts.disputed:
+        yield Exhibit("stop_cause", "disputed", "more than one", _NOBODY)
+    elif facts.lease_ends is not None:
+        over = facts.now - facts.lease_ends
+        yield Exhibit("lease", f"over since {age(over)}" if over.total_seconds() >= 0 else f"{age(-over)} left")
+    else:
+        yield Exhibit("stop_cause", "none: it is open, no lease")
+
+
+def _cause(facts: Facts, stop: RunStopped) -> Exhibit:
+    said = stop.stop_cause if facts.cause == stop.stop_cause else f"{stop.stop_cause} -> {facts.cause}"
+    code = f"reason_code {stop.reason_code}" if stop.reason_code else ""
+    return Exhibit("stop_cause", said, stop.boundary or "not said", stop.adapter or stop.framework or _NOBODY, code)
+
+
+def _death(died: RunDied) -> Exhibit:
+    numbers = (("exit", died.exit_code), ("signal", died.signal))
+    value = ", ".join([died.reason or "lost", *(f"{name} {number}" for name, number in numbers if number is not None)])
+    return Exhibit("run.died", value, died.boundary or "not said", died.adapter or _NOBODY)
+
+
+def _receipt(stop: RunStopped) -> Iterator[Exhibit]:
+    boundary = stop.boundary or "not said"
+    if stop.finish_reason is not None:
+        finish = stop.finish_reason
+        said = " -> ".join(word for word in (finish.raw, finish.normalized) if word) or "none"
+        yield Exhibit("finish_reason", said, boundary, finish.source or _NOBODY)
+    for condition in stop.conditions or ():
+        yield Exhibit(f"{condition.kind} bound", _condition(condition), boundary, condition.name)
+    for name, value in _facts_of(stop):
+        if value:
+            yield Exhibit(name, value, boundary)
+
+
+def _condition(condition: model.Condition) -> str:
+    said = {True: "fired", False: "did not fire", None: "not asked"}[condition.fired]
+    numbers = (("at", condition.observed), ("limit", condition.limit))
+    return ", ".join([said, *(f"{name} {number:.10g}" for name, number in numbers if number is not None)])
+
+
+def _facts_of(stop: RunStopped) -> Iterator[tuple[str, str]]:
+    yield "error", _error(stop.error)
+    yield "tool_errors", _errors(stop.tool_errors)
+    yield "model_errors", _errors(stop.model_errors)
+    yield "calls left", count(stop.pending_tool_calls, "call") if stop.pending_tool_calls else ""
+    yield "progress", _progress(stop)
+    yield "abort", _abort(stop)
+    yield "children", _children(stop.children)
+    yield "output", str(stop.output_shape or "") if stop.output_shape == "none" else ""
+    yield "closed_by", stop.closed_by or ""
+
+
+def _error(error: model.RunError | None) -> str:
+    if error is None:
+        return ""
+    parts = (error.type, error.tool and f"tool {error.tool}", error.status and f"status {error.status}")
+    return ", ".join(part for part in parts if part)
+
+
+def _errors(counts: model.ErrorCounts | None) -> str:
+    pairs = ((counts.terminal, "terminal"), (counts.recovered, "recovered")) if counts else ()
+    return ", ".join(f"{number} {word}" for number, word in pairs if number)
+
+
+def _progress(stop: RunStopped) -> str:
+    progress = stop.progress
+    if progress is None:
+        return ""
+    if progress.in_flight_tools:
+        return f"{count(progress.in_flight_tools, 'tool')} in flight"
+    if progress.last_at is not None:
+        return f"last {age(stop.at - progress.last_at)} before the stop"
+    return {True: "made", False: "none made", None: ""}[progress.made]
+
+
+def _abort(stop: RunStopped) -> str:
+    abort = stop.abort
+    if abort is None:
+        return ""
+    said = "observed" if abort.observed_at else "asked for, not observed"
+    return f"{said}, by {whole_or_tail(abort.actor, _ID_WIDTH)}" if abort.actor else said
+
+
+def _children(children: model.Children | None) -> str:
+    pairs = ((children.open, "open"), (children.failed, "failed"), (children.waiting, "waiting")) if children else ()
+    return ", ".join(f"{number} {word}" for number, word in pairs if number)
+
+
+def _wait(wait: Wait) -> Exhibit:
+    name = f"approval {whole_or_tail(wait.approval_id, 5)}" if wait.approval_id else "approval"
+    more = lacks(wait.missing)
+    by = whole_or_tail(wait.actor, _ID_WIDTH) if wait.actor else _NOBODY
+    return Exhibit(name, f"{wait.kind}, {status_words(wait.status)}", "decision" if wait.actor else "", by, more)
+
+
+class Look(NamedTuple):
+    """A look at the destination, in whichever attempt it was recorded."""
+
+    outcome: Outcome
+    at: datetime
+    where: str
+
+
+def looks(it: Explained) -> Iterator[Look]:
+    """Every look at the destination that the run has."""
+    for records in it.run.attempts.values():
+        for record in records:
+            if isinstance(record, model.OutcomeRecorded):
+                yield Look(record.outcome, record.outcome.observed_at or record.at, record.boundary or "")
+            elif isinstance(record, model.RunStopped):
+                for each in record.outcomes or ():
+                    yield Look(each, each.observed_at or record.at, "in the receipt")
+
+
+def _outcome(look: Look) -> Exhibit:
+    outcome = look.outcome
+    says = ", ".join(word for word in (outcome.strength, outcome.polarity) if word) or "says nothing"
+    issuer = outcome.issuer
+    details = (
+        outcome.pre_state and f"pre_state {outcome.pre_state}",
+        outcome.effect_key and f"effect {whole_or_tail(outcome.effect_key, _ID_WIDTH)}",
+        outcome.check and f"check {outcome.check}",
+    )
+    return Exhibit(
+        f"outcome {whole_or_tail(outcome.outcome_id, 6)}",
+        says,
+        issuer.type if issuer else look.where,
+        (issuer.id if issuer else None) or _NOBODY,
+        ", ".join(part for part in details if part),
+    )

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# The wheel as a stranger gets it: the same files as the tree, and both installs do what they say.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+python -m build --no-isolation --outdir "$work/dist" . >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+wheel=$(ls "$work"/dist/*.whl)
+diff <(git ls-files stopcause fixtures | sed 's#^fixtures/#stopcause/_data/fixtures/#' | sort) \
+     <(python -c 'import sys, zipfile; print(*zipfile.ZipFile(sys.argv[1]).namelist(), sep="\n")' "$wheel" | grep '^stopcause/' | sort)
+sed '/^ *--hash/d; s/ *\\$//' requirements/dev.txt >"$work/constraints"
+for extra in "" "[server]"; do
+  uv venv -q --python "$(command -v python)" "$work/env$extra"
+  uv pip install -q --python "$work/env$extra/bin/python" -c "$work/constraints" "stopcause$extra @ file://$wheel"
+done
+cd "$work"
+said=$(env/bin/stopcause 2>&1) && { echo "the small install ran the command line"; exit 1; }
+[[ $said == *'pip install "stopcause[server]"'* ]] || { echo "the small install says: $said"; exit 1; }
+"env[server]/bin/stopcause" replay >"$work/replay"
+tail -n 3 "$work/replay"
