@@ -12,9 +12,10 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from stopcause.classifier.policy import Policy, Route, Subject
+from stopcause.classifier.terminals import is_observed_abort
 from stopcause.classifier.verdict import Missing
 from stopcause.receipts import vocabulary
-from stopcause.receipts.model import Approval
+from stopcause.receipts.model import Approval, RunStopped
 from stopcause.receipts.vocabulary import ApprovalKind, ApprovalState, Decision, StopCause
 
 YES = frozenset({Decision.APPROVED, Decision.EDITED, Decision.ANSWERED})
@@ -73,15 +74,23 @@ class Resumption(NamedTuple):
 class Situation(NamedTuple):
     """What the approvals of an attempt have to know about it."""
 
+    stop: RunStopped | None
     cause: StopCause | None
-    stopped_at: datetime | None
-    aborted: bool
-    children_waiting: bool
     subject: Subject
     resumptions: Sequence[Resumption]
-    proven_calls: frozenset[str]  # tool calls whose effect a confirmed outcome names
+    effect_keys: frozenset[str]  # effects that somebody confirmed; one may bear the id of a gated call
     policy: Policy
     now: datetime
+
+    @property
+    def aborted(self) -> bool:
+        """An observed abort closes every approval of its run."""
+        return self.stop is not None and is_observed_abort(self.stop)
+
+
+def children_wait(stop: RunStopped | None) -> bool:
+    """Whether a child run waits: an open approval of which nothing more is known."""
+    return stop is not None and stop.children is not None and stop.children.waiting > 0
 
 
 def waits_of(said: Iterable[Said], situation: Situation) -> tuple[Wait, ...]:
@@ -89,7 +98,7 @@ def waits_of(said: Iterable[Said], situation: Situation) -> tuple[Wait, ...]:
     merged = list(_merged(said).values())
     decided = [at for each in merged if (at := each.get("decided_at"))]
     waits = [_wait(each, situation, max(decided, default=None)) for each in merged]
-    if situation.children_waiting or (situation.cause in vocabulary.WAITING and not waits):
+    if children_wait(situation.stop) or (situation.cause in vocabulary.WAITING and not waits):
         waits.append(_unknown_wait(situation))
     if any(each.status is Status.OPEN for each in waits):
         # A run resumes when all of it is decided: until then no answer is late in being delivered.
@@ -125,7 +134,7 @@ def _unknown_wait(situation: Situation) -> Wait:
     elif any(each.covers(None) for each in situation.resumptions):
         status = Status.ANSWERED
     lacking = (Missing.OWNER, Missing.DEADLINE, Missing.RESUME_TOKEN) if status is Status.OPEN else ()
-    place = "children.waiting" if situation.children_waiting else "stop_cause"
+    place = "children.waiting" if children_wait(situation.stop) else "stop_cause"
     return Wait(None, _kind({}, situation.cause), status, lacking, evidence=(place,))
 
 
@@ -143,7 +152,7 @@ def _kind(known: Mapping[str, Any], cause: StopCause | None) -> ApprovalKind:
 def _wait(known: dict[str, Any], situation: Situation, last_decision: datetime | None) -> Wait:
     kind = _kind(known, situation.cause)
     route = _route(known, kind, situation)
-    if known.get("executed") is None and known.get("tool_call_id") in situation.proven_calls:
+    if known.get("executed") is None and known.get("tool_call_id") in situation.effect_keys:
         known["executed"] = True
     status = _status(known, situation, route)
     named = [f"approval:{known['approval_id']}"]
@@ -210,9 +219,9 @@ def _closed(known: Mapping[str, Any], situation: Situation) -> Status | None:
 
 def _waits_for(known: Mapping[str, Any], situation: Situation) -> bool:
     """Whether the run stopped to wait for this decision: then only a resume closes it, not the decision."""
-    if situation.stopped_at is None:
+    if situation.stop is None:
         return False
-    return situation.cause in vocabulary.WAITING or known["decided_at"] > situation.stopped_at
+    return situation.cause in vocabulary.WAITING or known["decided_at"] > situation.stop.at
 
 
 def _lacking(

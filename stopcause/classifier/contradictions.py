@@ -10,7 +10,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from stopcause.classifier.approvals import NO, YES, Status, Wait
-from stopcause.classifier.fold import CAUSE_OF_KIND, Facts
+from stopcause.classifier.attempt import CAUSE_OF_KIND
+from stopcause.classifier.fold import Facts
 from stopcause.receipts import vocabulary
 from stopcause.receipts.model import Condition, RunStopped
 from stopcause.receipts.vocabulary import Finish, StopCause

@@ -146,3 +146,19 @@ def _findings(weighed: Iterable[Weighed]) -> Iterable[Finding]:
 def freshness_start(started_at: datetime | None, clock_skew: timedelta) -> datetime | None:
     """The earliest time that a fresh look may bear."""
     return None if started_at is None else started_at - clock_skew
+
+
+def effect_keys(looks: Iterable[Look]) -> frozenset[str]:
+    """The effects that somebody confirmed. One of them may bear the id of a gated tool call."""
+    confirmed = (look.outcome for look in looks if look.outcome.polarity is Polarity.CONFIRMED)
+    return frozenset(each.effect_key for each in confirmed if each.effect_key)
+
+
+def effects(looks: Iterable[Look], target: str | None) -> dict[str, frozenset[str]]:
+    """The confirmed effects by subject; those of which no subject is known are nobody's duplicate."""
+    found: dict[str, frozenset[str]] = {}
+    for look in looks:
+        subject = look.outcome.subject or target
+        if subject and look.outcome.effect_key and look.outcome.polarity is Polarity.CONFIRMED:
+            found[subject] = found.get(subject, frozenset()) | {look.outcome.effect_key}
+    return found

@@ -6,24 +6,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 from stopcause.classifier import approvals, evidence, terminals
-from stopcause.classifier.policy import AgentEntry, Contract, Policy, Subject
+from stopcause.classifier.attempt import (
+    LINKING,
+    AttemptRecords,
+    cause_of,
+    declared,
+    findings_of,
+    has_late_signs,
+    lease_end,
+    progress_at,
+    says_progress,
+    started_at,
+    step_limits_of,
+    subject_of,
+)
+from stopcause.classifier.policy import AgentEntry, Contract, Policy
 from stopcause.classifier.verdict import Finding
 from stopcause.receipts import model, vocabulary
-from stopcause.receipts.vocabulary import LimitKind, Polarity, StopCause
-
-CAUSE_OF_KIND = {
-    LimitKind.STEPS: StopCause.STEP_LIMIT,
-    LimitKind.TOKENS: StopCause.TOKEN_BUDGET,
-    LimitKind.COST: StopCause.COST_BUDGET,
-    LimitKind.TIME: StopCause.TIME_LIMIT,
-    LimitKind.OUTPUT: StopCause.OUTPUT_CAP,
-    LimitKind.CONTEXT: StopCause.CONTEXT_LIMIT,
-}
-_LINKING = model.RunStarted | model.RunStopped
+from stopcause.receipts.vocabulary import StopCause
 
 
 class Run(NamedTuple):
@@ -44,7 +48,7 @@ class Run(NamedTuple):
     def resumes_run_id(self) -> str | None:
         """The run that this one takes up."""
         records = (record for records in self.attempts.values() for record in records)
-        links = (record.resumes_run_id for record in records if isinstance(record, _LINKING))
+        links = (record.resumes_run_id for record in records if isinstance(record, LINKING))
         return next((link for link in links if link), None)
 
 
@@ -78,7 +82,7 @@ class Facts(NamedTuple):
     record_ids: tuple[str, ...]
 
     @property
-    def identity(self) -> _LINKING | None:
+    def identity(self) -> LINKING | None:
         """The record that says who it is: the receipt, which stands alone, else the start."""
         return self.stop or self.start
 
@@ -144,66 +148,53 @@ def _is_own(record: model.RunRecord) -> bool:
 
 def facts_of(run: Run, attempt: int, policy: Policy, now: datetime, resumers: Sequence[Run] = ()) -> Facts:
     """What one attempt adds up to. `resumers` are the runs that take this one up."""
-    records = run.attempts[attempt]
-    own = _Own(records)
+    own = AttemptRecords(run.attempts[attempt])
     terminal = terminals.choose(own.terminals)
-    stop = terminal.record if isinstance(terminal.record, model.RunStopped) else None
-    died = terminal.record if isinstance(terminal.record, model.RunDied) else None
-    limits = _step_limits(stop, own.start) if stop else ()
-    cause = StopCause.PROCESS_LOST if died else _cause(stop, limits)
-    subject = _subject(own.start, stop)
+    start, stop, died = own.start, terminal.stop, terminal.died
+    limits = step_limits_of(stop, start) if stop else ()
+    cause = StopCause.PROCESS_LOST if died else cause_of(stop, limits)
+    subject = subject_of(start, stop)
     entry = policy.agent(subject)
-    contract_name = entry.contract or _declared(own.start, stop, "contract")
-    contract = policy.contract(contract_name)
-    started_at = _started_at(own.start, stop, records)
+    contract_name = entry.contract or declared(start, stop, "contract")
+    began = started_at(start, stop, own.records)
     looks = _looks(run) if own.has_outcomes or len(run.attempts) > 1 else ()
-    resumptions = _resumptions(resumers) if resumers else ()
-    proof, effects = evidence.NO_PROOF, _NO_EFFECTS
+    expected = evidence.Expected(policy.contract(contract_name), contract_name, declared(start, stop, "subject"), None)
     if looks:
-        target = _declared(own.start, stop, "subject")
-        since = evidence.freshness_start(_first_start(run, started_at), policy.defaults.clock_skew)
-        proof = evidence.prove(looks, evidence.Expected(contract, contract_name, target, since))
-        effects = _effects(looks, target)
+        since = evidence.freshness_start(_first_start(run, began), policy.defaults.clock_skew)
+        expected = expected._replace(since=since)
+    proof = evidence.prove(looks, expected) if looks else evidence.NO_PROOF
+    resumptions = _resumptions(resumers) if resumers else ()
     waits: tuple[approvals.Wait, ...] = ()
-    children_waiting = stop is not None and stop.children is not None and stop.children.waiting > 0
-    if own.has_approvals or children_waiting or cause in vocabulary.WAITING:
-        situation = approvals.Situation(
-            cause=cause,
-            stopped_at=stop.at if stop else None,
-            aborted=stop is not None and terminals.is_observed_abort(stop),
-            children_waiting=children_waiting,
-            subject=subject,
-            resumptions=resumptions,
-            proven_calls=_proven_calls(looks),
-            policy=policy,
-            now=now,
-        )
+    if own.has_approvals or cause in vocabulary.WAITING or approvals.children_wait(stop):
+        keys = evidence.effect_keys(looks)
+        situation = approvals.Situation(stop, cause, subject, resumptions, keys, policy, now)
         waits = approvals.waits_of(_said(run, attempt), situation)
+    skew = policy.defaults.clock_skew
     return Facts(
         run_id=run.run_id,
         attempt=attempt,
         policy=policy,
         now=now,
-        start=own.start,
+        start=start,
         stop=stop,
         died=died,
         disputed=terminal.disputed,
         cause=cause,
         entry=entry,
         contract_name=contract_name,
-        contract=contract,
-        started_at=started_at,
-        lease_ends=_lease_end(own),
+        contract=expected.contract,
+        started_at=began,
+        lease_ends=lease_end(own),
         last_at=own.last_at,
         waits=waits,
-        progress_at=_progress_at(own.useful, stop),
-        progress_known=bool(own.useful) or (stop is not None and _says_progress(stop.progress)),
-        effects=effects,
+        progress_at=progress_at(own.useful, stop),
+        progress_known=bool(own.useful) or (stop is not None and says_progress(stop.progress)),
+        effects=evidence.effects(looks, expected.subject) if looks else _NO_EFFECTS,
         proof=proof,
         resolved_by=resumptions[0].run_id if resumptions else None,
-        late_signs=_has_late_signs(own.useful, stop, policy.defaults.clock_skew),
+        late_signs=has_late_signs(own.useful, stop, skew),
         step_limits=limits,
-        findings=_findings(own, terminal, now, policy.defaults.clock_skew) + proof.findings,
+        findings=findings_of(own, terminal, now, skew) + proof.findings,
         record_ids=_record_ids(run, attempt),
     )
 
@@ -211,120 +202,10 @@ def facts_of(run: Run, attempt: int, policy: Policy, now: datetime, resumers: Se
 _NO_EFFECTS: Mapping[str, frozenset[str]] = {}
 
 
-class _Own:
-    """One pass over the records of an attempt, each sorted to where it is needed."""
-
-    def __init__(self, records: Sequence[model.RunRecord]) -> None:
-        self.records = records
-        self.start: model.RunStarted | None = None
-        self.terminals: list[model.RunStopped | model.RunDied] = []
-        self.useful: list[datetime] = []
-        self.has_approvals = self.has_outcomes = self.noted = False
-        self.last_at = records[0].at
-        self.renewed_at: datetime | None = None
-        for record in records:
-            at = record.at
-            self.last_at = max(self.last_at, at)
-            if record.findings or record.dropped:
-                self.noted = True
-            if type(record) is not model.RunDied and (self.renewed_at is None or at > self.renewed_at):
-                self.renewed_at = at
-            self._take(record)
-
-    def _take(self, record: model.RunRecord) -> None:
-        if isinstance(record, model.RunStopped):
-            self.terminals.append(record)
-            self.has_approvals |= bool(record.approvals)
-            self.has_outcomes |= bool(record.outcomes)
-        elif isinstance(record, model.RunStarted):
-            self.start = self.start or record
-        elif isinstance(record, model.OutcomeRecorded):
-            self.has_outcomes = True
-        elif isinstance(record, model.RunProgress):
-            if record.sign in vocabulary.USEFUL_SIGNS:
-                self.useful.append(record.at)
-        elif isinstance(record, model.ApprovalUpdated):
-            self.has_approvals = True
-        else:
-            self.terminals.append(record)
-
-
-def _subject(start: model.RunStarted | None, stop: model.RunStopped | None) -> Subject:
-    """Who it is: as the receipt says, which stands alone, else as the start said."""
-    if stop is None or start is None:
-        only = stop or start
-        return _subject_of(only) if only else Subject()
-    said, first = _subject_of(stop), _subject_of(start)
-    return said if None not in said[:7] else Subject(*(mine or other for mine, other in zip(said, first, strict=True)))
-
-
-def _subject_of(record: _LINKING) -> Subject:
-    return Subject(
-        record.agent,
-        record.agent_version,
-        record.environment,
-        record.framework,
-        record.model,
-        record.provider,
-        record.service,
-    )
-
-
-def _declared(start: model.RunStarted | None, stop: model.RunStopped | None, field: str) -> str | None:
-    """What was declared before the run stands over what the receipt says of it."""
-    declared = getattr(start, field) if start else None
-    return declared or (getattr(stop, field) if stop else None)
-
-
-def _started_at(
-    start: model.RunStarted | None, stop: model.RunStopped | None, records: Sequence[model.RunRecord]
-) -> datetime | None:
-    if start:
-        return start.at
-    if stop is None:
-        return records[0].at
-    if stop.started_at:
-        return stop.started_at
-    return stop.at - timedelta(seconds=min(stop.duration_s, 1e9)) if stop.duration_s is not None else None
-
-
 def _first_start(run: Run, started_at: datetime | None) -> datetime | None:
     """When the run began: its first attempt's start, since outcomes are looked at across attempts."""
     starts = [r.at for records in run.attempts.values() for r in records if isinstance(r, model.RunStarted)]
     return min((*starts, started_at) if started_at else starts, default=None)
-
-
-def _cause(stop: model.RunStopped | None, step_limits: tuple[float, ...]) -> StopCause | None:
-    """The cause that the receipt names, unless its own facts say that a bound was behind a natural finish."""
-    if stop is None:
-        return None
-    cause = stop.stop_cause
-    if cause not in vocabulary.FINISHED:
-        return cause
-    if stop.forced_wrapup:
-        return _fired_bound(stop) or cause
-    if cause is StopCause.NATURAL and stop.pending_tool_calls and stop.steps in step_limits:
-        return StopCause.STEP_LIMIT
-    return cause
-
-
-def _fired_bound(stop: model.RunStopped) -> StopCause | None:
-    fired = (CAUSE_OF_KIND.get(each.kind) for each in stop.conditions or () if each.fired)
-    return next((cause for cause in fired if cause), None)
-
-
-def _step_limits(stop: model.RunStopped, start: model.RunStarted | None) -> tuple[float, ...]:
-    """The step limits that the run's own count can be held against: same unit, not over a thread; 0 is no limit."""
-    limits = stop.limits or (start.limits if start else None)
-    if not limits and not stop.conditions:
-        return ()
-    from_limits = [
-        each.limit
-        for each in limits or ()
-        if each.kind is LimitKind.STEPS and each.unit == stop.step_unit and each.scope is not vocabulary.Scope.THREAD
-    ]
-    from_conditions = [each.limit for each in stop.conditions or () if each.kind is LimitKind.STEPS]
-    return tuple([limit for limit in from_limits + from_conditions if limit])
 
 
 def _said(run: Run, attempt: int) -> list[approvals.Said]:
@@ -367,20 +248,6 @@ def _looks(run: Run) -> Sequence[evidence.Look]:
     return looks
 
 
-def _proven_calls(looks: Sequence[evidence.Look]) -> frozenset[str]:
-    confirmed = (look.outcome for look in looks if look.outcome.polarity is Polarity.CONFIRMED)
-    return frozenset(each.effect_key for each in confirmed if each.effect_key)
-
-
-def _effects(looks: Sequence[evidence.Look], target: str | None) -> Mapping[str, frozenset[str]]:
-    effects: dict[str, frozenset[str]] = {}
-    for look in looks:
-        subject = look.outcome.subject or target
-        if subject and look.outcome.effect_key and look.outcome.polarity is Polarity.CONFIRMED:
-            effects[subject] = effects.get(subject, frozenset()) | {look.outcome.effect_key}
-    return effects
-
-
 def _resumptions(resumers: Sequence[Run]) -> tuple[approvals.Resumption, ...]:
     found = [_resumption(run, number) for run in resumers for number in run.attempts]
     return tuple(each for each in found if each is not None)
@@ -388,64 +255,22 @@ def _resumptions(resumers: Sequence[Run]) -> tuple[approvals.Resumption, ...]:
 
 def _resumption(run: Run, attempt: int) -> approvals.Resumption | None:
     """A resuming attempt, unless it failed before it got to the gated action."""
-    own = _Own(run.attempts[attempt])
-    links = [record for record in own.records if isinstance(record, _LINKING)]
+    own = AttemptRecords(run.attempts[attempt])
+    links = [record for record in own.records if isinstance(record, LINKING)]
     if not any(link.resumes_run_id for link in links):
         return None
-    terminal = terminals.choose(own.terminals).record
-    failed = isinstance(terminal, model.RunDied) or (
-        isinstance(terminal, model.RunStopped) and terminal.stop_cause in vocabulary.FAILED
-    )
+    terminal = terminals.choose(own.terminals)
+    failed = terminal.died or (terminal.stop and terminal.stop.stop_cause in vocabulary.FAILED)
     if failed and not _got_past(own):
         return None
     answers = next((link.answers for link in links if link.answers is not None), None)
     return approvals.Resumption(run.run_id, None if answers is None else frozenset(answers))
 
 
-def _got_past(own: _Own) -> bool:
+def _got_past(own: AttemptRecords) -> bool:
     executed = any(said.approval.executed for record in own.records for said in _said_by(record))
     results = any(isinstance(r, model.RunProgress) and r.sign is vocabulary.Sign.TOOL_RESULT for r in own.records)
     return executed or results
-
-
-def _lease_end(own: _Own) -> datetime | None:
-    """Any record but a death renews the lease."""
-    if own.start is None or own.start.lease_s is None or own.renewed_at is None:
-        return None
-    return own.renewed_at + timedelta(seconds=min(own.start.lease_s, 1e9))
-
-
-def _says_progress(progress: model.Progress | None) -> bool:
-    return progress is not None and (progress.made is not None or progress.in_flight_tools is not None)
-
-
-def _progress_at(useful: Sequence[datetime], stop: model.RunStopped | None) -> datetime | None:
-    """When the last useful thing happened; a tool in flight, or progress without a time, counts as at the stop."""
-    if stop is None or (stop.progress is None and not useful):
-        return max(useful, default=None)
-    signs = [at for at in useful if at <= stop.at]
-    progress = stop.progress
-    if progress is not None:
-        if progress.in_flight_tools or (progress.made and progress.last_at is None):
-            return stop.at
-        if progress.made is not False and progress.last_at:
-            signs.append(progress.last_at)
-    return max(signs, default=None)
-
-
-def _has_late_signs(useful: Sequence[datetime], stop: model.RunStopped | None, skew: timedelta) -> bool:
-    return bool(useful) and stop is not None and any(at > stop.at + skew for at in useful)
-
-
-def _findings(own: _Own, terminal: terminals.Terminal, now: datetime, skew: timedelta) -> tuple[Finding, ...]:
-    findings = [Finding("terminal_outranked", cause) for cause in terminal.outranked]
-    if own.last_at > now + skew:
-        findings.append(Finding("clock_ahead", "at"))
-    for record in own.records if own.noted else ():
-        findings += [Finding(each.code, each.where) for each in record.findings or ()]
-        if record.dropped:
-            findings.append(Finding("records_dropped", record.adapter))
-    return tuple(findings)
 
 
 def _record_ids(run: Run, attempt: int) -> tuple[str, ...]:

@@ -26,9 +26,10 @@ _PROVEN = frozenset({DeathReason.OOM_KILLED, DeathReason.EVICTED, DeathReason.KI
 
 
 class Terminal(NamedTuple):
-    """The record that stands, None where none does. `outranked` are the causes of the others."""
+    """The record that stands: a receipt, a death, or neither. `outranked` are the causes of the others."""
 
-    record: Record | None = None
+    stop: model.RunStopped | None = None
+    died: model.RunDied | None = None
     disputed: bool = False
     outranked: tuple[str, ...] = ()
 
@@ -39,15 +40,19 @@ NOTHING = Terminal()
 def choose(records: Sequence[Record]) -> Terminal:
     """The terminal that stands among the records of one attempt, which come in the attempt's order."""
     if len(records) < 2:  # noqa: PLR2004 - nothing to choose
-        return Terminal(records[0]) if records else NOTHING
+        return _standing(records[0]) if records else NOTHING
     derived = _newest_derivations(records)
     best = min(map(_rank, derived))
     ranked = [record for record in derived if _rank(record) == best]
     standing = _without_absorbed(ranked)
     outranked = tuple(_cause(record) for record in records if not any(record is each for each in standing))
     if len({_content(record) for record in standing}) > 1:
-        return Terminal(None, disputed=True, outranked=outranked)
-    return Terminal(standing[0], disputed=False, outranked=outranked)
+        return Terminal(disputed=True, outranked=outranked)
+    return _standing(standing[0])._replace(outranked=outranked)
+
+
+def _standing(record: Record) -> Terminal:
+    return Terminal(died=record) if isinstance(record, model.RunDied) else Terminal(stop=record)
 
 
 def _rank(record: Record) -> int:

@@ -7,22 +7,17 @@ stop conditions that stand beside cases; the verdict on a case. Not here: what a
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from stopcause.classifier import engine, fold
-from stopcause.classifier.policy import DEFAULT_POLICY, policy_from_mapping
-from stopcause.classifier.verdict import VerdictName
+from stopcause.classifier.fold import Facts, Run
+from stopcause.classifier.policy import DEFAULT_POLICY, Policy, policy_from_mapping
+from stopcause.classifier.verdict import Verdict, VerdictName
 from stopcause.errors import InputError, PolicyError
 from stopcause.receipts import codec, model
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from stopcause.classifier.fold import Facts, Run
-    from stopcause.classifier.policy import Policy
-    from stopcause.classifier.verdict import Verdict
 
 ASSERTIONS = "assertions.json"
 _SUFFIXES = (".json", ".jsonl", ".ndjson")
@@ -211,7 +206,9 @@ def read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        raise InputError(f"{path}: no such file; give a file of records, a case file, or a folder of case files") from None
+        raise InputError(
+            f"{path}: no such file; give a file of records, a case file, or a folder of case files"
+        ) from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); check what it is and who may read it") from None
 

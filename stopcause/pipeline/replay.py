@@ -6,20 +6,16 @@ about stop conditions. Here they become values; `render` makes the screen. Not h
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import dataclasses
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from stopcause.classifier import engine
-from stopcause.classifier.verdict import VerdictName
+from stopcause.classifier.policy import Policy
+from stopcause.classifier.verdict import Verdict, VerdictName
 from stopcause.pipeline import cases
 from stopcause.receipts import model, stop_conditions
 from stopcause.render.views import AssertionResult, CaseResult, Replay, Score
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
-    from stopcause.classifier.policy import Policy
-    from stopcause.classifier.verdict import Verdict
 
 
 def replay(paths: Iterable[Path], policy: Policy | None = None) -> Replay:
@@ -52,7 +48,6 @@ def check_case(case: cases.Case, policy: Policy | None = None) -> CaseResult:
         reason=verdict.reason,
         rule=verdict.rule,
         stop_cause=verdict.stop_cause,
-        proof=_proof(situation.facts.proof.evidence, situation.run),
         fault=_verdict_fault(case, verdict) or _history_fault(case, situation.facts.stop),
     )
 
@@ -67,18 +62,12 @@ def _history_fault(case: cases.Case, stop: model.RunStopped | None) -> str | Non
     """What is wrong with the stop conditions of a case that brings a history; None where nothing is."""
     if case.history is None:
         return None
-    stated = [each.model_dump(mode="json", exclude_none=True) for each in (stop.conditions if stop else None) or ()]
+    stated = [dataclasses.asdict(each) for each in (stop.conditions if stop else None) or ()]  # type: ignore[call-overload]
     try:
         same = stop_conditions.history_matches(case.history, stated)
     except ValueError as error:
         return f"history: {error}"
     return None if same else "history: it does not fire the conditions that the receipt says fired"
-
-
-def _proof(evidence: Sequence[str], run: object) -> str:
-    """The strongest thing that the outcomes behind a verdict say, for the pair that the demo shows."""
-    del run
-    return evidence[0] if evidence else "nothing"
 
 
 def check_assertion(assertion: cases.Assertion) -> AssertionResult:

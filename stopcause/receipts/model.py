@@ -21,6 +21,7 @@ MAX_INTEGER = 2**53 - 1  # the largest that every JSON reader keeps exact
 
 TIME_PATTERN = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$"
 _TIME = re.compile(TIME_PATTERN[1:-1], re.ASCII)
+_CALENDAR = ("1970", "2999")  # so that adding a lease or a threshold never leaves the calendar
 
 # Names as POSIX numbers them everywhere; others come as numbers.
 SIGNALS = {
@@ -45,6 +46,8 @@ def parse_time(value: object) -> datetime:
         return value.astimezone(UTC)
     if not isinstance(value, str) or _TIME.fullmatch(value) is None:
         raise ValueError("is no RFC 3339 time with an offset")
+    if not _CALENDAR[0] <= value[:4] <= _CALENDAR[1]:
+        raise ValueError("is no time that a run can have")
     try:
         return datetime.fromisoformat(value).astimezone(UTC)
     except (ValueError, OverflowError):

@@ -5,10 +5,11 @@ As a screen of 80 columns, and as the few lines of Markdown that fit an incident
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from datetime import datetime
 
 from stopcause.classifier import rules
 from stopcause.classifier.contradictions import void
+from stopcause.classifier.fold import Facts
 from stopcause.classifier.policy import DEFAULT_CONTRACT
 from stopcause.classifier.verdict import Missing, VerdictName
 from stopcause.receipts import vocabulary
@@ -16,12 +17,7 @@ from stopcause.receipts.vocabulary import LimitKind
 from stopcause.render import pen as hand
 from stopcause.render import seen, sentences, why
 from stopcause.render.pen import WIDTH, Pen, age, count, cut, fit
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from stopcause.classifier.fold import Facts
-    from stopcause.render.views import Explained
+from stopcause.render.views import Explained
 
 _INDENT = 6
 _UNPROVEN = frozenset({"receipt_missing", "receipt_pending", "receipt_stale", "receipt_weak", "self_claim_only"})
@@ -79,7 +75,12 @@ def _numbers(it: Explained, pen: Pen) -> str:
         duration = stop.duration_s
         if duration is None and it.facts.started_at is not None:
             duration = (stop.at - it.facts.started_at).total_seconds()
-        parts += [_seconds(duration), _steps(it.facts), _calls(stop.tool_calls), _cost(stop.usage and stop.usage.cost_usd)]
+        parts += [
+            _seconds(duration),
+            _steps(it.facts),
+            _calls(stop.tool_calls),
+            _cost(stop.usage and stop.usage.cost_usd),
+        ]
     return ", ".join(part for part in parts if part)
 
 
@@ -112,17 +113,22 @@ def _cost(cost: float | None) -> str:
 
 
 def _why(it: Explained) -> list[str]:
-    text = sentences.reason_sentence(it.verdict.verdict, it.verdict.reason)
-    return hand.paragraph("Why", " ".join(filter(None, (_finish(it), text, _proof(it)))), _INDENT)
+    return hand.paragraph("Why", _why_text(it), _INDENT)
+
+
+def _why_text(it: Explained) -> str:
+    """Who said what, where somebody did; else what the reason means."""
+    said = _proof(it) or sentences.reason_sentence(it.verdict.verdict, it.verdict.reason)
+    return f"{_finish(it)} {said}".lstrip()
 
 
 def _finish(it: Explained) -> str:
     """How the loop ended, where the verdict is about what the end is worth."""
-    if it.verdict.verdict is not VerdictName.FALSE_COMPLETE:
+    if it.verdict.verdict is not VerdictName.FALSE_COMPLETE and it.verdict.verdict is not VerdictName.VERIFIED_COMPLETE:
         return ""
     ways = {
         vocabulary.StopCause.NATURAL: "The loop ended by itself.",
-        vocabulary.StopCause.EXPLICIT_DONE: "It called done.",
+        vocabulary.StopCause.EXPLICIT_DONE: "The agent called done.",
     }
     return ways.get(it.facts.cause, "") if it.facts.cause else ""
 
@@ -179,7 +185,8 @@ def _evidence(it: Explained) -> list[str]:
 def _findings(it: Explained) -> list[str]:
     gone = void(it.facts)
     codes = [code for code in (gone.reason, *gone.others) if code]
-    found = [f"{each.code} {each.where}" if each.where else each.code for each in it.verdict.findings]
+    others = [each for each in it.verdict.findings if each.code not in codes]
+    found = [f"{each.code} {each.where}" if each.where else each.code for each in others]
     lines = hand.paragraph(f"{'':6}contradictions ", ", ".join(codes) or "none", 21)
     return lines + hand.paragraph(f"{'':6}findings", ", ".join(found), 21) if found else lines
 
@@ -218,11 +225,18 @@ def _history(it: Explained, pen: Pen) -> list[str]:
     lines = []
     for number, each in enumerate(it.history):
         head = "History " if number == 0 else " " * 8
-        lines.append(cut(f"{head}{pen.time(each.as_of, seconds=True)}  ", WIDTH) + _revision(each.verdict, each.reason, pen))
+        lines.append(f"{head}{_moment(it, each.as_of, pen)}  {_revision(each.verdict, each.reason, pen)}")
     if it.group and it.group.others:
         others = f"{count(it.group.others, 'more run')} ended the same way, first {pen.time(it.group.first)}"
         lines.append(cut(f"Group   {it.group.fingerprint[-4:]}: {others}", WIDTH))
     return lines + _links(it)
+
+
+def _moment(it: Explained, at: datetime, pen: Pen) -> str:
+    """The clock alone on the day that the head names."""
+    first = it.facts.started_at or it.facts.last_at
+    same_day = at.astimezone(pen.zone).date() == first.astimezone(pen.zone).date()
+    return pen.clock(at, seconds=True) if same_day else pen.time(at, seconds=True)
 
 
 def _revision(name: VerdictName | None, reason: str, pen: Pen) -> str:
@@ -250,13 +264,12 @@ def explain_note(it: Explained, pen: Pen) -> list[str]:
     """Three lines of Markdown; they name what a reader in a channel needs first."""
     verdict = it.verdict
     who = ", ".join(part for part in (_agent(it), verdict.environment, f"run {verdict.run_id}") if part)
-    why_text = " ".join(filter(None, (_finish(it), sentences.reason_sentence(verdict.verdict, verdict.reason), _proof(it))))
     group = it.group
     runs = f"{group.others + 1} runs since {pen.time(group.first)}. " if group and group.others else ""
     owner = f" Owner {it.facts.entry.owner}." if it.facts.entry.owner else ""
     return [
         f"**{verdict.verdict or hand.RUNNING} ({verdict.reason})** {who}",
-        why_text,
+        _why_text(it),
         f"{runs}{verdict.action} Retry: {verdict.retry}.{owner}",
     ]
 

@@ -8,14 +8,11 @@ from __future__ import annotations
 
 import textwrap
 import unicodedata
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import NamedTuple
 
 from stopcause.classifier.verdict import VerdictName
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import tzinfo
 
 WIDTH = 80
 ID_TAIL = 6  # a UUIDv7 starts with the clock: its end tells runs apart
@@ -44,6 +41,11 @@ class Pen(NamedTuple):
         """A verdict as letter and word, padded to `width` cells."""
         letter, code = _MARKS[name]
         return self._dye(f"{letter} {name or RUNNING}", code, width)
+
+    def mark(self, name: VerdictName | None) -> str:
+        """The letter alone, for a column of letters."""
+        letter, code = _MARKS[name]
+        return self._dye(letter, code, 0)
 
     def dim(self, text: str) -> str:
         """Text that is there for who looks for it."""

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from datetime import datetime
+from typing import NamedTuple
 
+from stopcause.classifier.approvals import Wait
+from stopcause.classifier.fold import Facts
 from stopcause.receipts import model
+from stopcause.receipts.model import Outcome, RunDied, RunStopped
 from stopcause.render.pen import age, count, whole_or_tail
+from stopcause.render.views import Explained
 from stopcause.render.why import lacks, status_words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import datetime
-
-    from stopcause.classifier.approvals import Wait
-    from stopcause.classifier.fold import Facts
-    from stopcause.receipts.model import Outcome, RunDied, RunStopped
-    from stopcause.render.views import Explained
 
 _NOBODY = "-"
 _ID_WIDTH = 12
@@ -37,7 +34,7 @@ def exhibits(it: Explained) -> list[Exhibit]:
     if it.facts.stop is not None:
         rows += _receipt(it.facts.stop)
     rows += [_wait(wait) for wait in it.facts.waits]
-    rows += [_outcome(look) for look in looks(it)]
+    rows += [_outcome(look) for look in sorted(looks(it), key=lambda look: look.at)]
     return rows
 
 
@@ -82,8 +79,8 @@ def _receipt(stop: RunStopped) -> Iterator[Exhibit]:
 
 def _condition(condition: model.Condition) -> str:
     said = {True: "fired", False: "did not fire", None: "not asked"}[condition.fired]
-    numbers = (("at", condition.observed), ("limit", condition.limit))
-    return ", ".join([said, *(f"{name} {number:.10g}" for name, number in numbers if number is not None)])
+    numbers = [f"{number:.10g}" for number in (condition.observed, condition.limit) if number is not None]
+    return f"{said}, {' of '.join(numbers)}" if numbers else said
 
 
 def _facts_of(stop: RunStopped) -> Iterator[tuple[str, str]]:

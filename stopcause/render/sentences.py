@@ -5,16 +5,12 @@ A sentence says what the reason means for the person who reads it. The list is c
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 from stopcause.classifier import rules
-from stopcause.classifier.verdict import Retry, VerdictName
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from stopcause.classifier.fold import Facts
-    from stopcause.classifier.verdict import Verdict
+from stopcause.classifier.fold import Facts
+from stopcause.classifier.verdict import Retry, Verdict, VerdictName
 
 _ROUTED = "who answers, until when and where it resumes are known."
 

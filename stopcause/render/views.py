@@ -5,14 +5,12 @@ They stand here, and not in `pipeline`, because an arrow points from there to he
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
-    from stopcause.classifier.fold import Facts, Run
-    from stopcause.classifier.verdict import Verdict, VerdictName
+from stopcause.classifier.fold import Facts, Run
+from stopcause.classifier.verdict import Verdict, VerdictName
 
 # Replay
 

@@ -5,23 +5,18 @@ A phrase states a fact that this rule reads. It never guesses: what was not reco
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from stopcause.classifier import contradictions, engine
-from stopcause.classifier.approvals import Status
-from stopcause.classifier.verdict import Missing
+from stopcause.classifier.approvals import Status, Wait
+from stopcause.classifier.contradictions import Voided
+from stopcause.classifier.fold import Facts
+from stopcause.classifier.rules import Rule
+from stopcause.classifier.verdict import Missing, Verdict
 from stopcause.receipts import vocabulary
 from stopcause.receipts.vocabulary import LimitKind, StopCause
 from stopcause.render.pen import age, count, whole_or_tail
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from stopcause.classifier.approvals import Wait
-    from stopcause.classifier.contradictions import Voided
-    from stopcause.classifier.fold import Facts
-    from stopcause.classifier.rules import Rule
-    from stopcause.classifier.verdict import Verdict
 
 _OPEN = frozenset({Status.OPEN, Status.DECIDED})
 _ID_WIDTH = 16
@@ -201,7 +196,9 @@ def _unproven(facts: Facts) -> str:
     if facts.proof.fault:
         return f"outcome {outcome} {_FAULTS[facts.proof.fault]}"
     if outcome:
-        return "not every check of the contract has a receipt" if facts.contract else f"outcome {outcome} proves nothing"
+        return (
+            "not every check of the contract has a receipt" if facts.contract else f"outcome {outcome} proves nothing"
+        )
     return "no receipt from outside the run"
 
 
@@ -257,7 +254,9 @@ def _bounded(facts: Facts, verdict: Verdict) -> str:
 
 def _verified(facts: Facts, _verdict: Verdict) -> str:
     outcomes = [name.removeprefix("outcome:") for name in facts.proof.evidence]
-    return f"outcome {whole_or_tail(outcomes[0], _ID_WIDTH)} confirms it" + (f", and {len(outcomes) - 1} more" if outcomes[1:] else "")
+    return f"outcome {whole_or_tail(outcomes[0], _ID_WIDTH)} confirms it" + (
+        f", and {len(outcomes) - 1} more" if outcomes[1:] else ""
+    )
 
 
 def _false(facts: Facts, verdict: Verdict) -> str:

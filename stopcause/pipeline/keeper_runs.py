@@ -1,0 +1,167 @@
+"""Which runs a batch of records concerns, and what is to be appended for their verdicts. Reads the store, never writes.
+
+A record concerns its own run, and the run that its run takes up. A run is judged whole: outcomes, decisions and starts
+of one attempt reach into the others, so all of its attempts are judged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from stopcause.classifier import engine, fold
+from stopcause.classifier.fold import Run
+from stopcause.classifier.policy import Policy
+from stopcause.pipeline.rows import same_verdict, verdict_row
+from stopcause.receipts import codec, model
+from stopcause.receipts.codec import AnyRecord
+from stopcause.store.duckdb_store import DuckStore
+from stopcause.store.rows import RecordRow, VerdictRow
+
+_LINKING = (model.RunStarted, model.RunStopped)
+_WITHOUT_LIFE = (model.OutcomeRecorded, model.ApprovalUpdated)
+
+
+class Loaded(NamedTuple):
+    """Runs with all of their records, and who takes up whom."""
+
+    runs: dict[str, Run]
+    opened_at: dict[str, datetime]
+    stored: frozenset[str]  # runs that had records before this batch
+    resumers: dict[str, list[Run]]
+    concerned: Collection[str]  # the runs to judge; one that nothing is recorded of is not in `runs`
+
+
+def load_for(store: DuckStore, fresh: Sequence[AnyRecord]) -> Loaded:
+    """What new records concern: they are part of the runs that come back."""
+    touched = {record.run_id: None for record in fresh if not isinstance(record, model.TriageUpdated) and record.run_id}
+    return _load(store, list(touched), fresh)
+
+
+def load_runs(store: DuckStore, run_ids: Collection[str]) -> Loaded:
+    """The same for runs as they are stored; only these are `concerned`."""
+    loaded = _load(store, run_ids, ())
+    return loaded._replace(concerned=run_ids)
+
+
+def _load(store: DuckStore, run_ids: Collection[str], fresh: Sequence[AnyRecord]) -> Loaded:
+    records, opened_at = _Records(), {}
+    empty = store.is_empty()
+    if not empty:
+        records.add_stored(store, run_ids)
+    records.add(fresh)
+    concerned = list(dict.fromkeys([*run_ids, *records.links]))
+    if not empty:
+        resumers = [resumer for _, resumer in store.resumers_of(concerned)]
+        records.add_stored(store, [name for name in dict.fromkeys([*concerned, *resumers]) if name not in records.asked])
+    runs = {run_id: _in_order(run) for run_id, run in fold.group(records.all).items()}
+    opened_at = records.opened_at
+    return Loaded(runs, opened_at, frozenset(records.stored), _resumers(runs, records.linking), concerned)
+
+
+class _Records:
+    """Records as they are collected for one batch."""
+
+    def __init__(self) -> None:
+        self.all: list[AnyRecord] = []
+        self.opened_at: dict[str, datetime] = {}
+        self.asked: set[str] = set()  # runs whose stored records are in `all`
+        self.stored: set[str] = set()  # those of them that have any
+        self.links: dict[str, None] = {}  # runs that one of these takes up
+        self.linking: dict[str, None] = {}  # the runs that do
+
+    def add_stored(self, store: DuckStore, run_ids: Collection[str]) -> None:
+        lines = store.records_of(run_ids)
+        self.asked.update(run_ids)
+        self.stored.update(line.run_id for line in lines)
+        self.opened_at |= {line.run_id: line.opened_at for line in lines}
+        read = (codec.read_line(line.line) for line in lines)
+        self.add(record for record in read if not isinstance(record, codec.LineError))
+
+    def add(self, records: Iterable[AnyRecord]) -> None:
+        for record in records:
+            self.all.append(record)
+            if isinstance(record, model.TriageUpdated) or record.run_id is None:
+                continue
+            if record.run_id not in self.opened_at:
+                self.opened_at[record.run_id] = record.at
+            if isinstance(record, _LINKING) and record.resumes_run_id:
+                self.links[record.resumes_run_id] = None
+                self.linking[record.run_id] = None
+
+
+def _in_order(run: Run) -> Run:
+    """Attempts in their order, whatever order their records came in."""
+    return run if len(run.attempts) == 1 else Run(run.run_id, dict(sorted(run.attempts.items())))
+
+
+def _resumers(runs: dict[str, Run], linking: Iterable[str]) -> dict[str, list[Run]]:
+    """Who takes up whom, the earliest first."""
+    found: dict[str, list[Run]] = {}
+    for run_id in linking:
+        if (resumed := runs[run_id].resumes_run_id) is not None:
+            found.setdefault(resumed, []).append(runs[run_id])
+    for each in found.values():
+        each.sort(key=_first_seen)
+    return found
+
+
+def _first_seen(run: Run) -> tuple[datetime, str]:
+    return min(record.at for records in run.attempts.values() for record in records), run.run_id
+
+
+def judged_rows(loaded: Loaded, policy: Policy, now: datetime) -> list[VerdictRow]:
+    """A first revision for every attempt of the concerned runs."""
+    rows: list[VerdictRow] = []
+    for run_id in loaded.concerned:
+        if (run := loaded.runs.get(run_id)) is not None:
+            resumers, opened_at = loaded.resumers.get(run_id, ()), loaded.opened_at[run_id]
+            for attempt in _lived(run):
+                facts = fold.facts_of(run, attempt, policy, now, resumers)
+                rows.append(verdict_row(facts, engine.judge(facts), opened_at))
+    return rows
+
+
+def _lived(run: Run) -> Collection[int]:
+    """The attempts to judge. One that only outcomes and decisions speak of is none, unless there is no other."""
+    if len(run.attempts) == 1:
+        return run.attempts
+    lived = [number for number, records in run.attempts.items() if not all(isinstance(r, _WITHOUT_LIFE) for r in records)]
+    return lived or [run.latest]
+
+
+def changes(judged: Sequence[VerdictRow], current: dict[tuple[str, int], VerdictRow]) -> list[VerdictRow]:
+    """What to append so that `judged` becomes current: new revisions, and what they supersede with sign -1.
+
+    Args:
+        judged: All attempts that their runs have now.
+        current: What holds until now for those runs. An attempt that is no longer judged only loses its row.
+    """
+    rows: list[VerdictRow] = []
+    for row in judged:
+        old = current.pop((row.run_id, row.attempt), None)
+        if old is None:
+            rows.append(row)
+        elif not same_verdict(row, old):
+            rows += (old._replace(sign=-1), row._replace(revision=old.revision + 1))
+    return rows + [gone._replace(sign=-1) for gone in current.values()]
+
+
+def record_rows(fresh: Sequence[AnyRecord], lines: Sequence[bytes], opened_at: dict[str, datetime]) -> list[RecordRow]:
+    """The rows of new records, with their canonical lines."""
+    return [_record_row(record, line, opened_at) for record, line in zip(fresh, lines, strict=True)]
+
+
+def _record_row(record: AnyRecord, line: bytes, opened_at: dict[str, datetime]) -> RecordRow:
+    run_id = None if isinstance(record, model.TriageUpdated) else record.run_id
+    return RecordRow(
+        record_id=record.record_id or "",
+        kind=str(record.kind),
+        run_id=run_id,
+        attempt=record.attempt,
+        event_at=record.at,
+        opened_at=record.at if run_id is None else opened_at[run_id],
+        resumes_run_id=record.resumes_run_id if isinstance(record, _LINKING) else None,
+        line=line,
+    )

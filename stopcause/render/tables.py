@@ -1,0 +1,298 @@
+"""Lists: runs, what needs somebody, what waits, the rules, a replay. Lines of text, none wider than 80 columns.
+
+A cell is never wrapped: it is cut with an ellipsis. Two lines a group: what it is, then what to do.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from stopcause.classifier import rules as cards
+from stopcause.classifier.verdict import Verdict, VerdictName
+from stopcause.render.pen import (
+    WIDTH,
+    Pen,
+    age,
+    cells,
+    count,
+    cut,
+    fit,
+    shared_widths,
+    short_age,
+    tail,
+)
+from stopcause.render.sentences import short_action
+from stopcause.render.views import Apart, Attention, CaseResult, Group, Replay, RunLine, WaitLine, Window
+
+_SECOND_LINE = 7  # where the second line of a group begins
+_VERDICT = 20
+
+
+# Runs -----------------------------------------------------------------------------------------------------------------
+
+
+def window_line(window: Window, runs: int, agents: int, environments: Sequence[str], pen: Pen) -> str:
+    """The first line of a list: what it covers, and as of when."""
+    place = f"{environments[0]}, " if len(environments) == 1 else ""
+    last = f"last {window.span}"
+    if window.by_newest and window.newest_at is not None:
+        last = f"{window.span} up to the newest record"
+    head = f"{place}{last}: {count(runs, 'run')} of {count(agents, 'agent')}."
+    as_of = window.newest_at if window.by_newest and window.newest_at else window.now
+    return cut(f"{head[0].upper()}{head[1:]}" if not place else head, WIDTH - 32) + f" As of {pen.time(as_of)}"
+
+
+def runs_table(lines: Sequence[RunLine], window: Window, pen: Pen) -> list[str]:
+    """Runs, one a line, in the order in which they come."""
+    table = [f"{'RUN':<8}{'VERDICT':<{_VERDICT}}{'AGENT':<18}{'REASON':<23}{'STEPS':>5}{'LAST':>6}"]
+    for line in lines:
+        since = short_age(window.now - line.last_at) if line.last_at else "-"
+        table.append(
+            f"{fit(tail(line.run_id), 8)}{pen.verdict(line.verdict, _VERDICT)}{fit(cut(line.agent or '-', 17), 18)}"
+            f"{fit(cut(line.reason, 22), 23)}{_steps(line):>5}{since:>6}"
+        )
+    return table
+
+
+def _steps(line: RunLine) -> str:
+    if line.steps is None:
+        return "-"
+    both = f"{line.steps}/{line.step_limit:.0f}" if line.step_limit else str(line.steps)
+    return both if len(both) <= 5 else str(line.steps)[-5:]  # noqa: PLR2004 - the column's width
+
+
+def verdicts_table(verdicts: Sequence[Verdict], pen: Pen) -> list[str]:
+    """Verdicts of runs that are in no store, one a line."""
+    table = [f"{'RUN':<8}{'VERDICT':<{_VERDICT}}{'AGENT':<16}{'REASON':<23}{'RETRY':<11}".rstrip()]
+    table += [
+        f"{fit(tail(each.run_id), 8)}{pen.verdict(each.verdict, _VERDICT)}{fit(cut(each.agent or '-', 15), 16)}"
+        f"{fit(cut(each.reason, 22), 23)}{each.retry}"
+        for each in verdicts
+    ]
+    return [*table, "", counts_line([each.verdict for each in verdicts])]
+
+
+def counts_line(names: Sequence[VerdictName | None]) -> str:
+    """How many runs got which verdict."""
+    found = [(name, sum(each is name for each in names)) for name in (*VerdictName, None)]
+    said = [f"{number} {name or 'RUNNING'}" for name, number in found if number]
+    return cut(f"{count(len(names), 'run')}: {', '.join(said)}" if said else "No run.", WIDTH)
+
+
+# Attention ------------------------------------------------------------------------------------------------------------
+
+
+def attention_table(found: Attention, window: Window, pen: Pen) -> list[str]:
+    """What needs somebody, two lines a group; the waits without a route are one."""
+    waits = [group for group in found.groups if group.verdict is VerdictName.WAITING_UNROUTED]
+    others = [group for group in found.groups if group.verdict is not VerdictName.WAITING_UNROUTED]
+    rows = [_wait_row(waits, window)] if waits else []
+    rows += [_group_row(group, others, window) for group in others]
+    if not rows:
+        return [
+            f"Nothing needs you. {count(found.runs, 'run')} of {count(found.agents, 'agent')}.",
+            *_apart(found, pen),
+        ]
+    return [*_lay_out(rows, pen), "", _total(waits, others), *_apart(found, pen)]
+
+
+_Row = tuple[str, VerdictName, str, str, int, str, str, str]
+
+
+def _wait_row(waits: Sequence[Group], window: Window) -> _Row:
+    agents = sorted({agent for group in waits for agent in group.agents})
+    who = agents[0] if len(agents) == 1 else count(len(agents), "agent")
+    number = sum(group.count for group in waits)
+    reason = waits[0].reason if len(waits) == 1 else "see waiting"
+    oldest = f"oldest {age(window.now - min(group.first for group in waits))}. "
+    last = short_age(window.now - max(group.last for group in waits))
+    return ("-", waits[0].verdict, who, reason, number, last, _owner(waits), oldest + short_action(waits[0].action))
+
+
+def _owner(groups: Sequence[Group]) -> str:
+    owners = {group.owner for group in groups}
+    return (owners.pop() or "-") if len(owners) == 1 else "several"
+
+
+def _group_row(group: Group, others: Sequence[Group], window: Window) -> _Row:
+    who = group.agents[0] if len(group.agents) == 1 else count(len(group.agents), "agent")
+    facts = ", ".join(part for part in ("new" if group.new else "", _detail(group)) if part)
+    second = f"{facts}. {short_action(group.action)}" if facts else short_action(group.action)
+    last = short_age(window.now - group.last)
+    name = group_name(group.fingerprint, [each.fingerprint for each in others])
+    return (name, group.verdict, who or "-", group.reason, group.count, last, group.owner or "-", second)
+
+
+def group_name(fingerprint: str, others: Sequence[str]) -> str:
+    """The end of a fingerprint: four letters, or six where four would be another group's too."""
+    short = fingerprint[-4:]
+    return short if sum(each.endswith(short) for each in others) <= 1 else fingerprint[-6:]
+
+
+def _detail(group: Group) -> str:
+    """What the runs of a group share beside the reason."""
+    if not group.detail or group.detail == "/":
+        return ""
+    if group.verdict is VerdictName.UNCERTAIN:
+        return f"all on {group.detail.rstrip('/').replace('/', ' ').strip()}"
+    words = {VerdictName.FAILED: "", VerdictName.FALSE_COMPLETE: "contract "}
+    return f"{words.get(group.verdict, '')}{group.detail}"
+
+
+def _lay_out(rows: Sequence[_Row], pen: Pen) -> list[str]:
+    needs = [max(cells(row[column]) for row in rows) for column in (2, 3, 6)]
+    agent, reason, owner = shared_widths(needs, (13, 15, 9), (1, 0, 2))
+    titles = f"{'GROUP':<7}{'VERDICT':<{_VERDICT}}{fit('AGENT', agent)}  {fit('REASON', reason)}  RUNS  LAST  OWNER"
+    lines = [titles]
+    for name, verdict, who, why, number, last, whose, second in rows:
+        cells_of = f"{fit(who, agent)}  {fit(why, reason)}  {number:>4}  {last:>4}  {cut(whose, owner)}"
+        lines.append(f" {name:<6}{pen.verdict(verdict, _VERDICT)}{cells_of}")
+        lines.append(" " * _SECOND_LINE + cut(second, WIDTH - _SECOND_LINE))
+    return lines
+
+
+def _total(waits: Sequence[Group], others: Sequence[Group]) -> str:
+    runs = sum(group.count for group in (*waits, *others))
+    open_waits = sum(group.count for group in waits)
+    said = [count(len(others), "group")] if others else []
+    said += [count(open_waits, "wait")] if open_waits else []
+    return f"{' and '.join(said)}, {count(runs, 'run')}"
+
+
+def _apart(found: Attention, pen: Pen) -> list[str]:
+    lines = []
+    if found.unproven.runs:
+        lines.append(f"{_of(found.unproven)} finished and not proven yet (stage observe, or no contract)")
+    if found.pending.runs:
+        until = f", settled by {pen.clock(found.pending.until)}" if found.pending.until else ""
+        lines.append(f"{count(found.pending.runs, 'run')} finished, receipt pending{until}")
+    if found.graced.runs:
+        lines.append(f"{count(found.graced.runs, 'wait')} too young to need anybody (unrouted_grace)")
+    heads = ("Not counted: ", *[" " * 13] * len(lines))
+    return [cut(head + line, WIDTH) for head, line in zip(heads, lines, strict=False)]
+
+
+def _of(apart: Apart) -> str:
+    return f"{count(apart.runs, 'run')} of {count(apart.agents, 'agent')}"
+
+
+# Waits ----------------------------------------------------------------------------------------------------------------
+
+
+def waiting_table(waits: Sequence[WaitLine], window: Window, pen: Pen) -> list[str]:
+    """What waits, the worst first, two lines a wait."""
+    if not waits:
+        return [f"Nothing waits. As of {pen.time(window.now)}"]
+    unrouted = sum(wait.verdict is VerdictName.WAITING_UNROUTED for wait in waits)
+    routed = f", {unrouted} of them unrouted" if unrouted else ", all routed"
+    lines = [f"{count(len(waits), 'wait')}{routed}. As of {pen.time(window.now)}", ""]
+    lines.append(f"   {'APPROVAL':<10}{'AGENT':<15}{'FOR':<19}{'OWNER':<15}{'AGE':<8}DUE")
+    for wait in waits:
+        lines.append(_wait_line(wait, window, pen))
+        lines.append("   " + cut(_wait_note(wait, window, pen), WIDTH - 3))
+    return lines
+
+
+def _wait_line(wait: WaitLine, window: Window, pen: Pen) -> str:
+    text = (
+        f"{fit(tail(wait.approval_id), 10)}{fit(cut(wait.agent or '-', 14), 15)}{fit(cut(wait.waits_for, 18), 19)}"
+        f"{fit(cut(wait.owner or '-', 14), 15)}{age(window.now - wait.since):<8}{_due(wait, window)}"
+    )
+    return f"{pen.mark(wait.verdict)}  {text}"
+
+
+def _due(wait: WaitLine, window: Window) -> str:
+    if wait.decision:
+        return "decided"
+    due = min((at for at in (wait.deadline, wait.expires_at) if at), default=None)
+    if due is None:
+        return "-"
+    return f"in {short_age(due - window.now)}" if due > window.now else f"{short_age(window.now - due)} late"
+
+
+def _wait_note(wait: WaitLine, window: Window, pen: Pen) -> str:
+    if wait.missing:
+        return f"missing {', '.join(wait.missing)}{_decided(wait, window)}"
+    if wait.decision:
+        return f"{wait.decision}{_decided(wait, window).removeprefix(': ' + wait.decision)}"
+    if wait.expires_at and not wait.deadline:
+        return f"expires {pen.clock(wait.expires_at)} (hard, the producer's)"
+    return f"resume run {tail(wait.run_id)} at {wait.resume_token}"
+
+
+def _decided(wait: WaitLine, window: Window) -> str:
+    if not wait.decision or wait.decided_at is None:
+        return ""
+    by = f" by {wait.actor}" if wait.actor else ""
+    return f": {wait.decision} {age(window.now - wait.decided_at)} ago{by}, no run has resumed it"
+
+
+# Rules ----------------------------------------------------------------------------------------------------------------
+
+
+def rules_screen(pen: Pen) -> list[str]:
+    """The cards, in the order in which the rules are tried."""
+    lines = ["First match wins. A rule that needs evidence which contradicts itself does not", "match."]
+    for number, card in enumerate(cards.RULES, 1):
+        lines += ["", f"{number} {pen.verdict(card.verdict, 20)}{cut(card.verdict.meaning, 57)}".rstrip()]
+        for head, text in (
+            ("when", card.matches_when),
+            ("here", card.stands_here),
+            ("do", card.action),
+            ("retry", card.retry),
+            ("reasons", ", ".join(card.reasons)),
+        ):
+            lines += _labelled(head, text)
+    return lines
+
+
+def _labelled(head: str, text: str) -> list[str]:
+    wrapped = textwrap.wrap(text, WIDTH - 10, break_on_hyphens=False)
+    return [f"  {head:<8}{wrapped[0]}", *(" " * 10 + line for line in wrapped[1:])]
+
+
+# Replay ---------------------------------------------------------------------------------------------------------------
+
+
+def replay_screen(result: Replay, pen: Pen) -> list[str]:
+    """Every case that falls short, or all of a few; then how well each verdict was met; then the total."""
+    shown = result.cases if len(result.cases) <= _FEW else [each for each in result.cases if not each.ok]
+    lines = [f"{'CASE':<22}{'VERDICT':<{_VERDICT}}{'REASON':<22}AS PUBLISHED"] if shown else []
+    for case in shown:
+        said = "yes" if case.ok else "NO"
+        lines.append(
+            f"{fit(cut(case.id, 21), 22)}{pen.verdict(case.verdict, _VERDICT)}{fit(cut(case.reason, 21), 22)}{said}"
+        )
+        if not case.ok:
+            lines.append("  " + cut(_shortfall(case), WIDTH - 2))
+    lines += [
+        line for each in result.assertions if not each.ok for line in _labelled(each.id, f"{each.why}: {each.fault}")
+    ]
+    return [*lines, *([""] if lines else []), *_scores(result, pen), "", replay_total(result)]
+
+
+_FEW = 20
+
+
+def _shortfall(case: CaseResult) -> str:
+    wanted = f"{case.expected_verdict or 'RUNNING'} {case.expected_reason or ''}".rstrip()
+    return f"expected {wanted}: {case.why}" if case.fault in ("verdict", "reason") else f"{case.fault}"
+
+
+def _scores(result: Replay, pen: Pen) -> list[str]:
+    lines = [f"{'VERDICT':<{_VERDICT}}{'CASES':>6}{'PRECISION':>11}{'RECALL':>8}"]
+    for score in result.scores:
+        precision, recall = (f"{each:.2f}" if each is not None else "-" for each in (score.precision, score.recall))
+        lines.append(f"{pen.verdict(score.verdict, _VERDICT)}{score.expected:>6}{precision:>11}{recall:>8}")
+    return lines
+
+
+def replay_total(result: Replay) -> str:
+    """The last line: how many of how many."""
+    good = sum(case.ok for case in result.cases)
+    total = f"{good} of {len(result.cases)} as published"
+    if not result.assertions:
+        return total
+    holding = sum(each.ok for each in result.assertions)
+    return f"{total}, {holding} of {len(result.assertions)} stop-condition assertions"
