@@ -20,12 +20,12 @@ check: .venv/ready  ## what CI runs
 	ruff check .
 	mypy
 	lint-imports --no-logo
-	python docs/generate.py --check
+	cog -q --check README.md docs/*.md
 	pytest -q -m "not framework"
 	bash tests/wheel.sh
 
 docs: .venv/ready  ## write the generated parts of README and docs anew
-	python docs/generate.py
+	cog -q -r README.md docs/*.md
 
 bench: .venv/ready  ## print the figures of the design's numbers table
 	python bench/run.py

@@ -206,9 +206,7 @@ def read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        raise InputError(
-            f"{path}: no such file; give a file of records, a case file, or a folder of case files"
-        ) from None
+        raise InputError(f"{path}: no such file; give a file or a folder that is there") from None
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); check what it is and who may read it") from None
 

@@ -46,18 +46,17 @@ def load_runs(store: DuckStore, run_ids: Collection[str]) -> Loaded:
 
 
 def _load(store: DuckStore, run_ids: Collection[str], fresh: Sequence[AnyRecord]) -> Loaded:
-    records, opened_at = _Records(), {}
-    empty = store.is_empty()
-    if not empty:
+    records, is_empty = _Records(), store.is_empty()
+    if not is_empty:
         records.add_stored(store, run_ids)
     records.add(fresh)
     concerned = list(dict.fromkeys([*run_ids, *records.links]))
-    if not empty:
+    if not is_empty:
         resumers = [resumer for _, resumer in store.resumers_of(concerned)]
-        records.add_stored(store, [name for name in dict.fromkeys([*concerned, *resumers]) if name not in records.asked])
+        others = dict.fromkeys([*concerned, *resumers])
+        records.add_stored(store, [run_id for run_id in others if run_id not in records.asked])
     runs = {run_id: _in_order(run) for run_id, run in fold.group(records.all).items()}
-    opened_at = records.opened_at
-    return Loaded(runs, opened_at, frozenset(records.stored), _resumers(runs, records.linking), concerned)
+    return Loaded(runs, records.opened_at, frozenset(records.stored), _resumers(runs, records.linking), concerned)
 
 
 class _Records:
@@ -100,8 +99,9 @@ def _resumers(runs: dict[str, Run], linking: Iterable[str]) -> dict[str, list[Ru
     """Who takes up whom, the earliest first."""
     found: dict[str, list[Run]] = {}
     for run_id in linking:
-        if (resumed := runs[run_id].resumes_run_id) is not None:
-            found.setdefault(resumed, []).append(runs[run_id])
+        run = runs[run_id]
+        if (resumed := run.resumes_run_id) is not None:
+            found.setdefault(resumed, []).append(run)
     for each in found.values():
         each.sort(key=_first_seen)
     return found
@@ -127,8 +127,12 @@ def _lived(run: Run) -> Collection[int]:
     """The attempts to judge. One that only outcomes and decisions speak of is none, unless there is no other."""
     if len(run.attempts) == 1:
         return run.attempts
-    lived = [number for number, records in run.attempts.items() if not all(isinstance(r, _WITHOUT_LIFE) for r in records)]
+    lived = [number for number, records in run.attempts.items() if any(map(_is_life, records))]
     return lived or [run.latest]
+
+
+def _is_life(record: model.RunRecord) -> bool:
+    return not isinstance(record, _WITHOUT_LIFE)
 
 
 def changes(judged: Sequence[VerdictRow], current: dict[tuple[str, int], VerdictRow]) -> list[VerdictRow]:
@@ -136,16 +140,18 @@ def changes(judged: Sequence[VerdictRow], current: dict[tuple[str, int], Verdict
 
     Args:
         judged: All attempts that their runs have now.
-        current: What holds until now for those runs. An attempt that is no longer judged only loses its row.
+        current: The newest revisions of those runs. An attempt that is no longer judged only loses its row.
     """
     rows: list[VerdictRow] = []
     for row in judged:
         old = current.pop((row.run_id, row.attempt), None)
         if old is None:
             rows.append(row)
+        elif old.sign < 0:
+            rows.append(row._replace(revision=old.revision + 1))
         elif not same_verdict(row, old):
             rows += (old._replace(sign=-1), row._replace(revision=old.revision + 1))
-    return rows + [gone._replace(sign=-1) for gone in current.values()]
+    return rows + [gone._replace(sign=-1) for gone in current.values() if gone.sign > 0]
 
 
 def record_rows(fresh: Sequence[AnyRecord], lines: Sequence[bytes], opened_at: dict[str, datetime]) -> list[RecordRow]:

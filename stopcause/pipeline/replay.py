@@ -62,7 +62,7 @@ def _history_fault(case: cases.Case, stop: model.RunStopped | None) -> str | Non
     """What is wrong with the stop conditions of a case that brings a history; None where nothing is."""
     if case.history is None:
         return None
-    stated = [dataclasses.asdict(each) for each in (stop.conditions if stop else None) or ()]  # type: ignore[call-overload]
+    stated = [dataclasses.asdict(each) for each in (stop.conditions if stop else None) or ()]
     try:
         same = stop_conditions.history_matches(case.history, stated)
     except ValueError as error:

@@ -13,6 +13,7 @@ from stopcause.classifier.fold import Facts
 from stopcause.classifier.policy import DEFAULT_CONTRACT
 from stopcause.classifier.verdict import Missing, VerdictName
 from stopcause.receipts import vocabulary
+from stopcause.receipts.model import Usage
 from stopcause.receipts.vocabulary import LimitKind
 from stopcause.render import pen as hand
 from stopcause.render import seen, sentences, why
@@ -79,7 +80,7 @@ def _numbers(it: Explained, pen: Pen) -> str:
             _seconds(duration),
             _steps(it.facts),
             _calls(stop.tool_calls),
-            _cost(stop.usage and stop.usage.cost_usd),
+            _cost(stop.usage),
         ]
     return ", ".join(part for part in parts if part)
 
@@ -105,8 +106,8 @@ def _calls(calls: int | None) -> str:
     return "" if calls is None else count(calls, "tool call")
 
 
-def _cost(cost: float | None) -> str:
-    return "" if cost is None else f"USD {cost:.2f}"
+def _cost(usage: Usage | None) -> str:
+    return "" if usage is None or usage.cost_usd is None else f"USD {usage.cost_usd:.2f}"
 
 
 # Why ------------------------------------------------------------------------------------------------------------------

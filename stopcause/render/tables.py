@@ -35,12 +35,11 @@ _VERDICT = 20
 def window_line(window: Window, runs: int, agents: int, environments: Sequence[str], pen: Pen) -> str:
     """The first line of a list: what it covers, and as of when."""
     place = f"{environments[0]}, " if len(environments) == 1 else ""
-    last = f"last {window.span}"
-    if window.by_newest and window.newest_at is not None:
-        last = f"{window.span} up to the newest record"
+    last = f"{window.span} up to the newest record" if window.by_newest else f"last {window.span}"
     head = f"{place}{last}: {count(runs, 'run')} of {count(agents, 'agent')}."
-    as_of = window.newest_at if window.by_newest and window.newest_at else window.now
-    return cut(f"{head[0].upper()}{head[1:]}" if not place else head, WIDTH - 32) + f" As of {pen.time(as_of)}"
+    if cells(head) > WIDTH - 30:
+        head = head.removeprefix(place)
+    return cut(head[0].upper() + head[1:], WIDTH - 30) + f" As of {pen.time(window.now)}"
 
 
 def runs_table(lines: Sequence[RunLine], window: Window, pen: Pen) -> list[str]:
@@ -91,7 +90,7 @@ def attention_table(found: Attention, window: Window, pen: Pen) -> list[str]:
     rows += [_group_row(group, others, window) for group in others]
     if not rows:
         return [
-            f"Nothing needs you. {count(found.runs, 'run')} of {count(found.agents, 'agent')}.",
+            "Nothing needs you.",
             *_apart(found, pen),
         ]
     return [*_lay_out(rows, pen), "", _total(waits, others), *_apart(found, pen)]
@@ -103,7 +102,7 @@ _Row = tuple[str, VerdictName, str, str, int, str, str, str]
 def _wait_row(waits: Sequence[Group], window: Window) -> _Row:
     agents = sorted({agent for group in waits for agent in group.agents})
     who = agents[0] if len(agents) == 1 else count(len(agents), "agent")
-    number = sum(group.count for group in waits)
+    number = sum(group.size for group in waits)
     reason = waits[0].reason if len(waits) == 1 else "see waiting"
     oldest = f"oldest {age(window.now - min(group.first for group in waits))}. "
     last = short_age(window.now - max(group.last for group in waits))
@@ -121,7 +120,7 @@ def _group_row(group: Group, others: Sequence[Group], window: Window) -> _Row:
     second = f"{facts}. {short_action(group.action)}" if facts else short_action(group.action)
     last = short_age(window.now - group.last)
     name = group_name(group.fingerprint, [each.fingerprint for each in others])
-    return (name, group.verdict, who or "-", group.reason, group.count, last, group.owner or "-", second)
+    return (name, group.verdict, who or "-", group.reason, group.size, last, group.owner or "-", second)
 
 
 def group_name(fingerprint: str, others: Sequence[str]) -> str:
@@ -141,7 +140,7 @@ def _detail(group: Group) -> str:
 
 
 def _lay_out(rows: Sequence[_Row], pen: Pen) -> list[str]:
-    needs = [max(cells(row[column]) for row in rows) for column in (2, 3, 6)]
+    needs = [max(map(cells, column)) for column in zip(*((row[2], row[3], row[6]) for row in rows), strict=True)]
     agent, reason, owner = shared_widths(needs, (13, 15, 9), (1, 0, 2))
     titles = f"{'GROUP':<7}{'VERDICT':<{_VERDICT}}{fit('AGENT', agent)}  {fit('REASON', reason)}  RUNS  LAST  OWNER"
     lines = [titles]
@@ -153,8 +152,8 @@ def _lay_out(rows: Sequence[_Row], pen: Pen) -> list[str]:
 
 
 def _total(waits: Sequence[Group], others: Sequence[Group]) -> str:
-    runs = sum(group.count for group in (*waits, *others))
-    open_waits = sum(group.count for group in waits)
+    runs = sum(group.size for group in (*waits, *others))
+    open_waits = sum(group.size for group in waits)
     said = [count(len(others), "group")] if others else []
     said += [count(open_waits, "wait")] if open_waits else []
     return f"{' and '.join(said)}, {count(runs, 'run')}"
@@ -255,10 +254,11 @@ def _labelled(head: str, text: str) -> list[str]:
 # Replay ---------------------------------------------------------------------------------------------------------------
 
 
-def replay_screen(result: Replay, pen: Pen) -> list[str]:
+def replay_screen(result: Replay, pen: Pen, *, published: bool = False) -> list[str]:
     """Every case that falls short, or all of a few; then how well each verdict was met; then the total."""
     shown = result.cases if len(result.cases) <= _FEW else [each for each in result.cases if not each.ok]
-    lines = [f"{'CASE':<22}{'VERDICT':<{_VERDICT}}{'REASON':<22}AS PUBLISHED"] if shown else []
+    word = "published" if published else "expected"
+    lines = [f"{'CASE':<22}{'VERDICT':<{_VERDICT}}{'REASON':<22}AS {word.upper()}"] if shown else []
     for case in shown:
         said = "yes" if case.ok else "NO"
         lines.append(
@@ -269,7 +269,7 @@ def replay_screen(result: Replay, pen: Pen) -> list[str]:
     lines += [
         line for each in result.assertions if not each.ok for line in _labelled(each.id, f"{each.why}: {each.fault}")
     ]
-    return [*lines, *([""] if lines else []), *_scores(result, pen), "", replay_total(result)]
+    return [*lines, *([""] if lines else []), *_scores(result, pen), "", replay_total(result, word)]
 
 
 _FEW = 20
@@ -288,10 +288,10 @@ def _scores(result: Replay, pen: Pen) -> list[str]:
     return lines
 
 
-def replay_total(result: Replay) -> str:
+def replay_total(result: Replay, word: str) -> str:
     """The last line: how many of how many."""
     good = sum(case.ok for case in result.cases)
-    total = f"{good} of {len(result.cases)} as published"
+    total = f"{good} of {len(result.cases)} as {word}"
     if not result.assertions:
         return total
     holding = sum(each.ok for each in result.assertions)

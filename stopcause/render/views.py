@@ -104,7 +104,7 @@ class Group(NamedTuple):
     verdict: VerdictName
     reason: str
     agents: tuple[str, ...]
-    count: int
+    size: int
     first: datetime
     last: datetime
     owner: str | None

@@ -196,9 +196,7 @@ def _unproven(facts: Facts) -> str:
     if facts.proof.fault:
         return f"outcome {outcome} {_FAULTS[facts.proof.fault]}"
     if outcome:
-        return (
-            "not every check of the contract has a receipt" if facts.contract else f"outcome {outcome} proves nothing"
-        )
+        return "a check of the contract has no receipt" if facts.contract else f"outcome {outcome} proves nothing"
     return "no receipt from outside the run"
 
 
@@ -253,10 +251,9 @@ def _bounded(facts: Facts, verdict: Verdict) -> str:
 
 
 def _verified(facts: Facts, _verdict: Verdict) -> str:
-    outcomes = [name.removeprefix("outcome:") for name in facts.proof.evidence]
-    return f"outcome {whole_or_tail(outcomes[0], _ID_WIDTH)} confirms it" + (
-        f", and {len(outcomes) - 1} more" if outcomes[1:] else ""
-    )
+    first, *others = [name.removeprefix("outcome:") for name in facts.proof.evidence]
+    said = f"outcome {whole_or_tail(first, _ID_WIDTH)} confirms it"
+    return f"{said}, and {len(others)} more" if others else said
 
 
 def _false(facts: Facts, verdict: Verdict) -> str:

@@ -39,7 +39,7 @@ class StoredPosition(NamedTuple):
     offset: int
 
 
-class StalePolicy(NamedTuple):
+class StaleHour(NamedTuple):
     """An hour (counted from the epoch) and how many current rows of it were judged by another policy or classifier."""
 
     hour: int
@@ -167,7 +167,7 @@ class DuckStore:
         return self._ask(text("resumers_of"), wanted=columns.run_ids_table(run_ids)) if run_ids else []
 
     def current(self, run_ids: Collection[str]) -> dict[tuple[str, int], VerdictRow]:
-        """The revision that holds now, by (run, attempt), of these runs."""
+        """The newest revision by (run, attempt) of these runs; with sign -1 where the attempt is no longer judged."""
         if not run_ids:
             return {}
         rows = self._verdicts(text("current_of"), wanted=columns.run_ids_table(run_ids))
@@ -177,10 +177,10 @@ class DuckStore:
         """Runs with a verdict that may have changed by `now` without a new record."""
         return [run_id for (run_id,) in self._ask(text("due"), {"now": _naive(now)})]
 
-    def stale(self, digest: str, classifier: str) -> list[StalePolicy]:
+    def stale(self, digest: str, classifier: str) -> list[StaleHour]:
         """By hour, how many current rows another policy or classifier judged; the oldest hour first."""
         asked = {"digest": digest, "classifier": classifier}
-        return [StalePolicy(*row) for row in self._ask(text("stale_hours"), asked)]
+        return [StaleHour(*row) for row in self._ask(text("stale_hours"), asked)]
 
     def stale_runs(self, digest: str, classifier: str, hours: tuple[int, int]) -> list[str]:
         """The runs behind the rows that `stale` counts, opened from the first to the last of these hours."""
@@ -215,7 +215,7 @@ class DuckStore:
         agent: str | None = None,
         environment: str | None = None,
         since: datetime | None = None,
-        limit: int = 100,
+        limit: int | None = 100,
     ) -> list[VerdictRow]:
         """The current row of the latest attempt of each run, the newest first.
 
@@ -224,7 +224,7 @@ class DuckStore:
             agent: Only this agent's.
             environment: Only of this environment.
             since: Only runs that opened at or after this time.
-            limit: At most so many.
+            limit: At most so many; None is all.
         """
         first = since or _DAY_ONE
         asked = {

@@ -1,4 +1,4 @@
--- The revisions that hold now for the runs of `wanted`: a superseded one is there a second time with sign -1.
+-- The newest revision of each attempt of the runs of `wanted`; its -1 row where the attempt is no longer judged.
 SELECT verdicts.*
 FROM verdicts SEMI JOIN wanted USING (run_id)
-QUALIFY sum(sign) OVER (PARTITION BY run_id, attempt, revision) > 0
+QUALIFY row_number() OVER (PARTITION BY run_id, attempt ORDER BY revision DESC, sign) = 1
