@@ -31,9 +31,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def precedence() -> str:
     """The eight rules, short: for the README."""
-    rows = (
-        (str(number), f"`{rule.verdict}`", rule.matches_when, rule.action) for number, rule in enumerate(RULES, 1)
-    )
+    rows = ((str(number), f"`{rule.verdict}`", rule.matches_when, rule.action) for number, rule in enumerate(RULES, 1))
     return table(("", "verdict", "matches when", "what to do"), rows)
 
 
@@ -48,7 +46,7 @@ def cards() -> str:
                 "",
                 f"- **Matches when** {rule.matches_when}.",
                 f"- **Reads** {', '.join(f'`{field}`' for field in rule.reads)}.",
-                f"- **Reasons, in the order in which they are tried** {', '.join(f'`{each}`' for each in rule.reasons)}.",
+                f"- **Reasons, in order** {', '.join(f'`{each}`' for each in rule.reasons)}.",
                 f"- **What to do** {rule.action}",
                 f"- **Retry** {rule.retry}.",
                 f"- **Cases** {', '.join(rule.cases)}.",
@@ -69,8 +67,7 @@ def contradiction_table() -> str:
 def words(*lists: type[Word]) -> str:
     """Closed lists, one table each."""
     return "\n\n".join(
-        f"**{_spaced(each.__name__)}**\n\n"
-        + table(("word", "meaning"), ((f"`{word}`", word.meaning) for word in each))
+        f"**{_spaced(each.__name__)}**\n\n" + table(("word", "meaning"), ((f"`{word}`", word.meaning) for word in each))
         for each in lists
     )
 
@@ -82,9 +79,7 @@ def _spaced(name: str) -> str:
 def vocabulary_lists() -> str:
     """All closed lists of the wire format, and the words of verdicts."""
     found = [each for each in vars(vocabulary).values() if isinstance(each, type) and issubclass(each, Word)]
-    return words(
-        *(each for each in found if each is not Word), verdict.VerdictName, verdict.Missing, verdict.Retry
-    )
+    return words(*(each for each in found if each is not Word), verdict.VerdictName, verdict.Missing, verdict.Retry)
 
 
 def settings_table() -> str:

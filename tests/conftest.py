@@ -19,7 +19,7 @@ settings.load_profile("house")
 
 
 @pytest.fixture(autouse=True)
-def _own_data(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_data(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A user data folder of the test's own, and none of this machine's settings."""
     for name in [name for name in os.environ if name.startswith("STOPCAUSE_")]:
         monkeypatch.delenv(name)

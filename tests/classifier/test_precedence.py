@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from stopcause.classifier import engine
@@ -31,7 +29,7 @@ VOUCHED = {
 FIRED = {"name": "max", "kind": "steps", "fired": True, "limit": 4, "observed": 4}
 
 
-def verdict(cause: str, *, outcome: bool = False, **fields: Any) -> Verdict:
+def verdict(cause: str, *, outcome: bool = False, **fields: object) -> Verdict:
     head = {"schema": "stopcause/1", "run_id": "r1"}
     stop = head | {"kind": "run.stopped", "at": "2026-11-28T08:00:30Z", "stop_cause": cause} | fields
     receipt = head | {"kind": "outcome.recorded", "at": "2026-11-28T08:00:45Z", "outcome": VOUCHED}

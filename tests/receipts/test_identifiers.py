@@ -1,0 +1,74 @@
+"""The shapes of strings, and the key that replaces what names a person."""
+
+from __future__ import annotations
+
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stopcause.receipts import identifiers
+
+
+@pytest.fixture(autouse=True)
+def _no_key_remembered() -> None:
+    identifiers.hmac_key.cache_clear()
+    identifiers.pseudonym.cache_clear()
+
+
+@given(st.text())
+def test_a_display_name_is_a_name_or_nothing(text: str) -> None:
+    name = identifiers.display_name(text)
+
+    assert name is None or (1 <= len(name) <= 64 and " " not in name and "\n" not in name)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("invoice agent", "invoice_agent"),
+        ("  invoice   agent ", "invoice_agent"),
+        ("Rechnungsprüfer", "Rechnungsprüfer"),
+        ("m-large-2:latest", "m-large-2:latest"),
+        ("", None),
+        ("a" * 65, None),
+        ("what (is) this?", None),
+    ],
+)
+def test_spaces_of_a_display_name_become_underscores(text: str, name: str | None) -> None:
+    assert identifiers.display_name(text) == name
+
+
+def test_a_key_is_made_once_and_only_its_owner_can_read_it(own_data: Path) -> None:
+    first = identifiers.hmac_key()
+    identifiers.hmac_key.cache_clear()
+
+    path = own_data / "hmac.key"
+    assert identifiers.hmac_key() == first == path.read_bytes()
+    assert len(first) == 32
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert list(own_data.iterdir()) == [path]
+
+
+def test_processes_that_start_at_once_end_up_with_one_key(own_data: Path) -> None:
+    code = "from stopcause.receipts.identifiers import pseudonym; print(pseudonym('bob@example.com'))"
+    started = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(4)]
+
+    said = {process.communicate()[0] for process in started}
+
+    assert len(said) == 1
+
+
+def test_the_key_of_the_settings_decides(monkeypatch: pytest.MonkeyPatch, own_data: Path) -> None:
+    monkeypatch.setenv("STOPCAUSE_HMAC_KEY", "one")
+    one = identifiers.pseudonym("bob@example.com")
+    identifiers.hmac_key.cache_clear()
+    identifiers.pseudonym.cache_clear()
+    monkeypatch.setenv("STOPCAUSE_HMAC_KEY", "two")
+
+    assert identifiers.pseudonym("bob@example.com") != one
+    assert not list(own_data.iterdir())
