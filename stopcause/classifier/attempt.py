@@ -14,7 +14,7 @@ from stopcause.receipts.vocabulary import LimitKind, StopCause
 LINKING = model.RunStarted | model.RunStopped
 _LONGEST_S = 1e9  # about 31 years; more would leave the calendar
 
-CAUSE_OF_KIND = {
+_CAUSE_OF_KIND = {
     LimitKind.STEPS: StopCause.STEP_LIMIT,
     LimitKind.TOKENS: StopCause.TOKEN_BUDGET,
     LimitKind.COST: StopCause.COST_BUDGET,
@@ -22,6 +22,7 @@ CAUSE_OF_KIND = {
     LimitKind.OUTPUT: StopCause.OUTPUT_CAP,
     LimitKind.CONTEXT: StopCause.CONTEXT_LIMIT,
 }
+_KIND_OF_CAUSE = {cause: kind for kind, cause in _CAUSE_OF_KIND.items()}
 
 
 class AttemptRecords:
@@ -64,22 +65,17 @@ class AttemptRecords:
 
 def subject_of(start: model.RunStarted | None, stop: model.RunStopped | None) -> Subject:
     """Who it is: as the receipt says, which stands alone, else as the start said."""
-    if stop is None or start is None:
-        only = stop or start
-        return _subject_in(only) if only else Subject()
-    said, first = _subject_in(stop), _subject_in(start)
-    return said if None not in said[:7] else Subject(*(mine or other for mine, other in zip(said, first, strict=True)))
-
-
-def _subject_in(record: LINKING) -> Subject:
+    said, first = stop or start, start or stop
+    if said is None or first is None:
+        return Subject()
     return Subject(
-        record.agent,
-        record.agent_version,
-        record.environment,
-        record.framework,
-        record.model,
-        record.provider,
-        record.service,
+        said.agent or first.agent,
+        said.agent_version or first.agent_version,
+        said.environment or first.environment,
+        said.framework or first.framework,
+        said.model or first.model,
+        said.provider or first.provider,
+        said.service or first.service,
     )
 
 
@@ -117,22 +113,27 @@ def cause_of(stop: model.RunStopped | None, step_limits: tuple[float, ...]) -> S
 
 
 def _fired_bound(stop: model.RunStopped) -> StopCause | None:
-    fired = (CAUSE_OF_KIND.get(each.kind) for each in stop.conditions or () if each.fired)
+    fired = (_CAUSE_OF_KIND.get(each.kind) for each in stop.conditions or () if each.fired)
     return next((cause for cause in fired if cause), None)
 
 
 def step_limits_of(stop: model.RunStopped, start: model.RunStarted | None) -> tuple[float, ...]:
     """The step limits that the run's own count can be held against: same unit, not over a thread; 0 is no limit."""
-    limits = stop.limits or (start.limits if start else None)
-    if not limits and not stop.conditions:
+    found: list[float] = []
+    for limit in stop.limits or (start and start.limits) or ():
+        comparable = limit.unit == stop.step_unit and limit.scope is not vocabulary.Scope.THREAD
+        if limit.kind is LimitKind.STEPS and limit.limit and comparable:
+            found.append(limit.limit)
+    found += [each.limit for each in stop.conditions or () if each.kind is LimitKind.STEPS and each.limit]
+    return tuple(found)
+
+
+def claimed_conditions(stop: model.RunStopped | None, cause: StopCause | None) -> tuple[model.Condition, ...]:
+    """The conditions of the kind that the cause claims."""
+    if stop is None or not stop.conditions or cause is None:
         return ()
-    from_limits = [
-        each.limit
-        for each in limits or ()
-        if each.kind is LimitKind.STEPS and each.unit == stop.step_unit and each.scope is not vocabulary.Scope.THREAD
-    ]
-    from_conditions = [each.limit for each in stop.conditions or () if each.kind is LimitKind.STEPS]
-    return tuple([limit for limit in from_limits + from_conditions if limit])
+    kind = _KIND_OF_CAUSE.get(cause)
+    return tuple([each for each in stop.conditions if each.kind is kind]) if kind else ()
 
 
 def lease_end(own: AttemptRecords) -> datetime | None:

@@ -10,10 +10,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from stopcause.classifier.approvals import NO, YES, Status, Wait
-from stopcause.classifier.attempt import CAUSE_OF_KIND
 from stopcause.classifier.fold import Facts
 from stopcause.receipts import vocabulary
-from stopcause.receipts.model import Condition, RunStopped
+from stopcause.receipts.model import RunStopped
 from stopcause.receipts.vocabulary import Finish, StopCause
 
 # Kinds of evidence, as bits: a rule needs some, a contradiction voids some.
@@ -64,7 +63,6 @@ _NOT_DONE = frozenset({Finish.INTERRUPTED, Finish.LENGTH, Finish.CONTENT_FILTER,
 _NOT_NATURAL = _NOT_DONE | {Finish.TOOL_CALLS, Finish.PAUSE}
 _UNSAFE = frozenset({Finish.LENGTH, Finish.CONTENT_FILTER, Finish.ERROR})
 _COUNTED = frozenset({StopCause.STEP_LIMIT, StopCause.TOKEN_BUDGET, StopCause.COST_BUDGET})
-_KIND_OF_CAUSE = {cause: kind for kind, cause in CAUSE_OF_KIND.items()}
 
 
 class Contradiction(NamedTuple):
@@ -99,24 +97,16 @@ def _limit_overrun(facts: Facts, stop: RunStopped) -> bool:
 def _limit_not_reached(facts: Facts, stop: RunStopped) -> bool:
     if facts.cause not in _COUNTED:
         return False
-    claimed = [each for each in _own_conditions(facts, stop) if each.limit is not None and each.observed is not None]
-    if claimed:
-        return all((each.observed or 0) < (each.limit or 0) for each in claimed)
+    counted = [(c.observed, c.limit) for c in facts.claimed if c.limit is not None and c.observed is not None]
+    if counted:
+        return all(observed < limit for observed, limit in counted)
     limits = facts.step_limits if facts.cause is StopCause.STEP_LIMIT else ()
     return bool(limits) and stop.steps is not None and stop.steps < min(limits)
 
 
-def _condition_not_fired(facts: Facts, stop: RunStopped) -> bool:
-    if not stop.conditions:
-        return False
-    said = [each.fired for each in _own_conditions(facts, stop) if each.fired is not None]
+def _condition_not_fired(facts: Facts, _stop: RunStopped) -> bool:
+    said = [each.fired for each in facts.claimed if each.fired is not None] if facts.claimed else ()
     return bool(said) and not any(said)
-
-
-def _own_conditions(facts: Facts, stop: RunStopped) -> list[Condition]:
-    """The conditions of the kind that the run's cause claims."""
-    kind = _KIND_OF_CAUSE.get(facts.cause) if facts.cause else None
-    return [each for each in stop.conditions or () if each.kind is kind] if kind else []
 
 
 def _finish_unknown(_facts: Facts, stop: RunStopped) -> bool:

@@ -85,20 +85,18 @@ def _verdict(facts: Facts, gone: contradictions.Voided, rule: Rule, match: Match
 def _fill(
     facts: Facts, match: Match, name: VerdictName | None, rule: str, action: str, gone: contradictions.Voided
 ) -> Verdict:
-    identity, start = facts.identity, facts.start
-    agent = (identity.agent if identity else None) or (start.agent if start else None)
-    environment = (identity.environment if identity else None) or (start.environment if start else None)
+    agent, environment = facts.subject.agent, facts.subject.environment
     answered = match.reason == "answered"
+    late = match.settled and _is_late_span(facts)
     moments = match.moments
-    if facts.findings and any(each.code == "clock_ahead" for each in facts.findings):
-        moments = (*moments, facts.last_at - facts.policy.defaults.clock_skew)
-    settled = match.settled and not _is_late_span(facts)
-    if not settled and facts.stop is not None and match.settled:
+    if late:
         moments = (*moments, facts.last_at + facts.policy.defaults.settle)
+    if facts.findings and _is_ahead(facts):
+        moments = (*moments, facts.last_at - facts.policy.defaults.clock_skew)
     return Verdict(
         run_id=facts.run_id,
         attempt=facts.attempt,
-        thread_id=(identity.thread_id if identity else None) or (start.thread_id if start else None),
+        thread_id=facts.thread_id,
         agent=agent,
         environment=environment,
         verdict=name,
@@ -111,7 +109,7 @@ def _fill(
         action=action,
         retry=_retry(facts, name, match.reason, gone, answered=answered),
         group=_group(name, match.reason, facts.cause, agent, environment, _detail(facts, name)),
-        settled=settled,
+        settled=match.settled and not late,
         judge_again_at=min((at for at in moments if at > facts.now), default=None) if moments else None,
         resolved_by=facts.resolved_by if answered else None,
         policy_version=facts.policy.version,
@@ -120,6 +118,10 @@ def _fill(
         as_of=facts.now,
         record_ids=facts.record_ids,
     )
+
+
+def _is_ahead(facts: Facts) -> bool:
+    return any(finding.code == "clock_ahead" for finding in facts.findings)
 
 
 def _is_late_span(facts: Facts) -> bool:
@@ -135,7 +137,7 @@ def _retry(
         return Retry.NO
     if name in _WAITS:
         return Retry.RESUME
-    if reason in _DO_NOT_REPEAT or not _DO_NOT_REPEAT.isdisjoint(gone.others):
+    if reason in _DO_NOT_REPEAT or (gone.others and not _DO_NOT_REPEAT.isdisjoint(gone.others)):
         return Retry.NO
     if facts.cause is StopCause.QUOTA and name is not VerdictName.UNCERTAIN:
         return Retry.LATER

@@ -14,6 +14,7 @@ from stopcause.classifier.attempt import (
     LINKING,
     AttemptRecords,
     cause_of,
+    claimed_conditions,
     declared,
     findings_of,
     has_late_signs,
@@ -24,7 +25,7 @@ from stopcause.classifier.attempt import (
     step_limits_of,
     subject_of,
 )
-from stopcause.classifier.policy import AgentEntry, Contract, Policy
+from stopcause.classifier.policy import AgentEntry, Contract, Policy, Subject
 from stopcause.classifier.verdict import Finding
 from stopcause.receipts import model, vocabulary
 from stopcause.receipts.vocabulary import StopCause
@@ -64,11 +65,13 @@ class Facts(NamedTuple):
     died: model.RunDied | None  # the terminal that stands, where it is a death
     disputed: bool  # two terminals of one rank disagree
     cause: StopCause | None
+    subject: Subject
+    thread_id: str | None
     entry: AgentEntry
     contract_name: str | None
     contract: Contract | None
     started_at: datetime | None
-    lease_ends: datetime | None
+    lease_ends: datetime | None  # only of an open run
     last_at: datetime
     waits: tuple[approvals.Wait, ...]
     progress_at: datetime | None  # the last useful sign
@@ -78,6 +81,7 @@ class Facts(NamedTuple):
     resolved_by: str | None
     late_signs: bool  # useful signs after the stop
     step_limits: tuple[float, ...]  # those that `steps` can be held against
+    claimed: tuple[model.Condition, ...]  # the conditions of the kind that the cause claims
     findings: tuple[Finding, ...]
     record_ids: tuple[str, ...]
 
@@ -158,18 +162,20 @@ def facts_of(run: Run, attempt: int, policy: Policy, now: datetime, resumers: Se
     contract_name = entry.contract or declared(start, stop, "contract")
     began = started_at(start, stop, own.records)
     looks = _looks(run) if own.has_outcomes or len(run.attempts) > 1 else ()
-    expected = evidence.Expected(policy.contract(contract_name), contract_name, declared(start, stop, "subject"), None)
+    contract = policy.contract(contract_name)
+    skew = policy.defaults.clock_skew
+    proof, effects = evidence.NO_PROOF, _NO_EFFECTS
     if looks:
-        since = evidence.freshness_start(_first_start(run, began), policy.defaults.clock_skew)
-        expected = expected._replace(since=since)
-    proof = evidence.prove(looks, expected) if looks else evidence.NO_PROOF
+        target = declared(start, stop, "subject")
+        since = evidence.freshness_start(_first_start(run, began), skew)
+        proof = evidence.prove(looks, evidence.Expected(contract, contract_name, target, since))
+        effects = evidence.effects(looks, target)
     resumptions = _resumptions(resumers) if resumers else ()
     waits: tuple[approvals.Wait, ...] = ()
     if own.has_approvals or cause in vocabulary.WAITING or approvals.children_wait(stop):
         keys = evidence.effect_keys(looks)
         situation = approvals.Situation(stop, cause, subject, resumptions, keys, policy, now)
         waits = approvals.waits_of(_said(run, attempt), situation)
-    skew = policy.defaults.clock_skew
     return Facts(
         run_id=run.run_id,
         attempt=attempt,
@@ -180,20 +186,23 @@ def facts_of(run: Run, attempt: int, policy: Policy, now: datetime, resumers: Se
         died=died,
         disputed=terminal.disputed,
         cause=cause,
+        subject=subject,
+        thread_id=declared(start, stop, "thread_id"),
         entry=entry,
         contract_name=contract_name,
-        contract=expected.contract,
+        contract=contract,
         started_at=began,
-        lease_ends=lease_end(own),
+        lease_ends=None if own.terminals else lease_end(own),
         last_at=own.last_at,
         waits=waits,
         progress_at=progress_at(own.useful, stop),
         progress_known=bool(own.useful) or (stop is not None and says_progress(stop.progress)),
-        effects=evidence.effects(looks, expected.subject) if looks else _NO_EFFECTS,
+        effects=effects,
         proof=proof,
         resolved_by=resumptions[0].run_id if resumptions else None,
         late_signs=has_late_signs(own.useful, stop, skew),
         step_limits=limits,
+        claimed=claimed_conditions(stop, cause),
         findings=findings_of(own, terminal, now, skew) + proof.findings,
         record_ids=_record_ids(run, attempt),
     )

@@ -6,6 +6,7 @@ Here: the order of the plan, what the stage and the grace time hold back, and wh
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
@@ -13,12 +14,17 @@ from typing import Final, NamedTuple
 
 from stopcause.classifier.policy import AgentEntry, Policy, Subject
 from stopcause.classifier.verdict import VerdictName
+from stopcause.pipeline import keeper_runs
+from stopcause.pipeline.keeper import Keeper
 from stopcause.render.sentences import action_of
-from stopcause.render.views import Apart, Attention, Group, RunLine, Window
+from stopcause.render.views import Apart, Attention, Explained, Group, GroupNote, Revision, RunLine, WaitLine, Window
+from stopcause.render.waits import wait_lines
 from stopcause.store.rows import VerdictRow
 
 _REFUTED = "receipt_refuted"
 _PENDING = "receipt_pending"
+_ATTENTION = "attention"
+_GROUP_NAME = re.compile(r"[0-9a-f]{4}|[0-9a-f]{6}|[0-9a-f]{12}")
 _MINUTE = timedelta(minutes=1)
 _ORDER: Final = (
     VerdictName.WAITING_UNROUTED,
@@ -41,7 +47,14 @@ class Before(NamedTuple):
 NOTHING_BEFORE = Before()
 
 
-def attend(rows: Iterable[VerdictRow], policy: Policy, now: datetime, before: Before = NOTHING_BEFORE) -> Attention:
+def attend(
+    rows: Iterable[VerdictRow],
+    policy: Policy,
+    now: datetime,
+    before: Before = NOTHING_BEFORE,
+    *,
+    everything: bool = False,
+) -> Attention:
     """Group what needs somebody, the most urgent first.
 
     Args:
@@ -49,12 +62,14 @@ def attend(rows: Iterable[VerdictRow], policy: Policy, now: datetime, before: Be
         policy: Says stages, owners and the grace time.
         now: The time that ages and the grace time count to.
         before: Tells a bounded stop that is new from one that has been seen; without it none is new.
+        everything: Whether what is counted apart becomes groups too.
     """
     kept = list(rows)
     sorted_out: dict[str, list[VerdictRow]] = defaultdict(list)
     for row in kept:
-        sorted_out[_pile(row, policy, now, before)].append(row)
-    needing = _by_fingerprint(sorted_out["attention"])
+        pile = _pile(row, policy, now, before)
+        sorted_out[_ATTENTION if everything and pile else pile].append(row)
+    needing = _by_fingerprint(sorted_out[_ATTENTION])
     groups = [_group(fingerprint, found, policy, before) for fingerprint, found in needing.items()]
     return Attention(
         groups=tuple(sorted(groups, key=_urgency)),
@@ -67,24 +82,17 @@ def attend(rows: Iterable[VerdictRow], policy: Policy, now: datetime, before: Be
     )
 
 
-def needs(
-    rows: Iterable[VerdictRow], policy: Policy, now: datetime, before: Before = NOTHING_BEFORE
-) -> list[VerdictRow]:
-    """The rows that `attend` puts into groups, for a list of runs."""
-    return [row for row in rows if _pile(row, policy, now, before) == "attention"]
-
-
 def _pile(row: VerdictRow, policy: Policy, now: datetime, before: Before) -> str:
-    """Where a row goes: attention, one of the piles that are counted apart, or nowhere."""
+    """Where a row goes: attention, one of the piles that are counted apart, or nowhere (the empty word)."""
     if row.verdict == VerdictName.WAITING_UNROUTED:
         waits_since = row.stopped_at or row.last_at
-        return "graced" if now < waits_since + policy.defaults.unrouted_grace else "attention"
+        return "graced" if now < waits_since + policy.defaults.unrouted_grace else _ATTENTION
     if row.verdict == VerdictName.FALSE_COMPLETE:
         return _false_complete(row, policy)
     if row.verdict == VerdictName.BOUNDED_STOP:
-        return "attention" if before.anything and row.fingerprint not in before.groups else ""
+        return _ATTENTION if before.anything and row.fingerprint not in before.groups else "seen"
     always = (VerdictName.STUCK, VerdictName.FAILED, VerdictName.UNCERTAIN)
-    return "attention" if row.verdict in always else ""
+    return _ATTENTION if row.verdict in always else ""
 
 
 def _false_complete(row: VerdictRow, policy: Policy) -> str:
@@ -92,7 +100,7 @@ def _false_complete(row: VerdictRow, policy: Policy) -> str:
         return "pending"
     proven_by = entry_of(row, policy)
     observed = proven_by.stage == "observe" or row.contract is None
-    return "unproven" if observed else "attention"
+    return "unproven" if observed else _ATTENTION
 
 
 def entry_of(row: VerdictRow, policy: Policy) -> AgentEntry:
@@ -149,13 +157,89 @@ def _apart(rows: Sequence[VerdictRow]) -> Apart:
     return Apart(len(rows), len({row.agent for row in rows}), until)
 
 
-# Lists ----------------------------------------------------------------------------------------------------------------
+# From the keeper ------------------------------------------------------------------------------------------------------
 
 
 def window(now: datetime, span: timedelta, words: str, newest_at: datetime | None) -> Window:
     """What a list covers: `span` back from now, or from the newest record where that is older."""
     end = min(now, newest_at) if newest_at else now
     return Window(now=now, span=words, since=end - span, newest_at=newest_at, by_newest=now - end >= _MINUTE)
+
+
+class Found(NamedTuple):
+    """What needs somebody, and the rows behind it, the newest first."""
+
+    attention: Attention
+    rows: list[VerdictRow]
+
+
+def attention_of(keeper: Keeper, scope: Window, agent: str | None = None, *, everything: bool = False) -> Found:
+    """What needs somebody in a window, and every wait however old.
+
+    Args:
+        keeper: Has been settled as of the window's `now`.
+        scope: The window.
+        agent: Only this agent's.
+        everything: From the first record on, and with what is counted apart otherwise.
+    """
+    since = None if everything else scope.since
+    recent = keeper.store.rows(agent=agent, since=since, limit=None)
+    waits = keeper.store.rows(verdicts=(VerdictName.WAITING_UNROUTED,), agent=agent, limit=None)
+    rows = list({(row.run_id, row.attempt): row for row in (*recent, *waits)}.values())
+    before = NOTHING_BEFORE if since is None else _before(keeper, since)
+    found = attend(rows, keeper.policy, scope.now, before, everything=everything)
+    shown = {group.fingerprint for group in found.groups}
+    return Found(found, [row for row in rows if row.fingerprint in shown])
+
+
+def _before(keeper: Keeper, since: datetime) -> Before:
+    bounded = keeper.store.rows(verdicts=(VerdictName.BOUNDED_STOP,), limit=None)
+    older = {row.fingerprint for row in bounded if row.opened_at < since}
+    recent = keeper.store.rows(since=since, limit=None)
+    return Before(keeper.store.counts().runs > len(recent), older)
+
+
+def wait_lines_of(keeper: Keeper, now: datetime) -> list[WaitLine]:
+    """Everything that waits for somebody: what lacks something first, then by how soon it is due."""
+    waits = keeper.waits(now)
+    runs = keeper_runs.load_runs(keeper.store, [facts.run_id for facts, _ in waits]).runs
+    found = [line for facts, verdict in waits for line in wait_lines(runs[facts.run_id], facts, verdict)]
+    return sorted(found, key=_wait_order)
+
+
+def _wait_order(wait: WaitLine) -> tuple[bool, datetime, str]:
+    return not wait.missing, wait.since, wait.approval_id or wait.run_id
+
+
+def explained(keeper: Keeper, name: str, now: datetime) -> Explained:
+    """All about a run, or about the newest run of a group.
+
+    Raises:
+        NotFoundError: No run or group is called that, or several are; says what was looked for.
+    """
+    detail = keeper.detail(_run_named(keeper, name), now)
+    row = detail.history[-1] if detail.history else None
+    alike = keeper.store.rows(verdicts=(row.verdict,), agent=row.agent, limit=None) if row else []
+    others = [each for each in alike if each.fingerprint == detail.verdict.group and each.run_id != detail.run.run_id]
+    history = [_revision(each) for each in detail.history if each.attempt == detail.facts.attempt]
+    return Explained(detail.run, detail.facts, detail.verdict, history, _note(detail.verdict.group, others))
+
+
+def _run_named(keeper: Keeper, name: str) -> str:
+    """A group's name is short and means its newest run; else it is for the store to find."""
+    if _GROUP_NAME.fullmatch(name):
+        rows = [row for row in keeper.store.rows(limit=None) if row.fingerprint.endswith(name)]
+        if len({row.fingerprint for row in rows}) == 1:
+            return max(rows, key=lambda row: (row.last_at, row.run_id)).run_id
+    return name
+
+
+def _revision(row: VerdictRow) -> Revision:
+    return Revision(row.as_of, VerdictName(row.verdict) if row.verdict else None, row.reason)
+
+
+def _note(group: str, others: Sequence[VerdictRow]) -> GroupNote | None:
+    return GroupNote(group, len(others), min(row.last_at for row in others)) if others else None
 
 
 def run_lines(rows: Iterable[VerdictRow]) -> list[RunLine]:

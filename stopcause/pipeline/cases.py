@@ -17,7 +17,9 @@ from stopcause.classifier.fold import Facts, Run
 from stopcause.classifier.policy import DEFAULT_POLICY, Policy, policy_from_mapping
 from stopcause.classifier.verdict import Verdict, VerdictName
 from stopcause.errors import InputError, PolicyError
+from stopcause.pipeline.ingest_sources import REJECTED
 from stopcause.receipts import codec, model
+from stopcause.render.views import Explained
 
 ASSERTIONS = "assertions.json"
 _SUFFIXES = (".json", ".jsonl", ".ndjson")
@@ -211,6 +213,25 @@ def read_bytes(path: Path) -> bytes:
         raise InputError(f"{path}: cannot be read ({error.strerror}); check what it is and who may read it") from None
 
 
+def explain_input(given: Input, policy: Policy | None, now: datetime | None) -> Explained | None:
+    """The first run of what was given, with all that it points at; None where nothing could be read.
+
+    Raises:
+        InputError: As `situation_of`.
+    """
+    if given.cases:
+        case = given.cases[0]
+        run, _resumers, facts = situation_of(case._replace(now=now or case.now), policy)
+        return Explained(run, facts, engine.judge(facts))
+    runs = fold.group(given.records)
+    run = next(iter(runs.values()), None)
+    if run is None:
+        return None
+    resumers = engine.resumers_of(run, runs.values())
+    facts = fold.facts_of(run, run.latest, policy or DEFAULT_POLICY, now or datetime.now(UTC), resumers)
+    return Explained(run, facts, engine.judge(facts))
+
+
 def judge_input(given: Input, policy: Policy | None, now: datetime | None) -> Iterator[Verdict]:
     """A verdict on every run of what was given; a case brings its own policy and time where none are named."""
     for case in given.cases:
@@ -232,12 +253,16 @@ def _json_or_none(content: bytes) -> object:
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
     for path in paths:
         if path.is_dir():
-            found = sorted(each for each in path.rglob("*") if each.suffix in _SUFFIXES and each.is_file())
+            found = sorted(each for each in path.rglob("*") if _holds_cases(each))
             if not found:
                 raise InputError(f"{path}: no case files in it; a case file ends in {', '.join(_SUFFIXES)}")
             yield from found
         else:
             yield path
+
+
+def _holds_cases(path: Path) -> bool:
+    return path.suffix in _SUFFIXES and not path.name.endswith(REJECTED) and path.is_file()
 
 
 def _text(path: Path) -> str:

@@ -40,6 +40,8 @@ def check_case(case: cases.Case, policy: Policy | None = None) -> CaseResult:
     verdict = engine.judge(situation.facts)
     return CaseResult(
         id=case.id,
+        name=case.path.stem if case.path.suffix == ".json" else case.id,
+        path=case.path,
         why=case.why,
         run_id=verdict.run_id,
         expected_verdict=case.expected_verdict,

@@ -119,7 +119,7 @@ def _why(it: Explained) -> list[str]:
 
 def _why_text(it: Explained) -> str:
     """Who said what, where somebody did; else what the reason means."""
-    said = _proof(it) or sentences.reason_sentence(it.verdict.verdict, it.verdict.reason)
+    said = _proof(it) or sentences.reason_sentence(it.verdict.verdict, it.verdict.reason, it.facts.cause)
     return f"{_finish(it)} {said}".lstrip()
 
 

@@ -1,4 +1,4 @@
-"""JSON for pipes: one object a line, times in UTC with Z, nulls kept, no colour, no grouping. Others script against it."""
+"""JSON for pipes: one object a line, times in UTC with Z, nulls kept, no grouping. Others script against it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The wire format as JSON Schema: one document, its records told apart by `kind`. Made from the models, never by hand."""
+"""The wire format as JSON Schema: one document, its records told apart by `kind`; made from the models."""
 
 from __future__ import annotations
 

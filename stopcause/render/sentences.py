@@ -11,6 +11,7 @@ from typing import Final
 from stopcause.classifier import rules
 from stopcause.classifier.fold import Facts
 from stopcause.classifier.verdict import Retry, Verdict, VerdictName
+from stopcause.receipts.vocabulary import StopCause
 
 _ROUTED = "who answers, until when and where it resumes are known."
 
@@ -110,13 +111,15 @@ _UNDER: Final[Mapping[tuple[VerdictName, str], str]] = {
 }
 
 
-def reason_sentence(name: VerdictName | None, reason: str) -> str:
-    """What a reason means.
+def reason_sentence(name: VerdictName | None, reason: str, cause: str | None = None) -> str:
+    """What a reason means, under its verdict and, where that makes a difference, after that stop cause.
 
     Raises:
         KeyError: A word that no card has.
     """
-    return _UNDER.get((name, reason)) or REASONS[reason] if name else REASONS[reason]
+    if reason == "receipt_missing" and cause == StopCause.EXPLICIT_DONE:
+        return "No receipt from outside the run; calling done is a claim, not a proof."
+    return (name and _UNDER.get((name, reason))) or REASONS[reason]
 
 
 def short_action(action: str) -> str:

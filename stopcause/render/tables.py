@@ -258,11 +258,11 @@ def replay_screen(result: Replay, pen: Pen, *, published: bool = False) -> list[
     """Every case that falls short, or all of a few; then how well each verdict was met; then the total."""
     shown = result.cases if len(result.cases) <= _FEW else [each for each in result.cases if not each.ok]
     word = "published" if published else "expected"
-    lines = [f"{'CASE':<22}{'VERDICT':<{_VERDICT}}{'REASON':<22}AS {word.upper()}"] if shown else []
+    lines = [f"{'CASE':<29}{'VERDICT':<{_VERDICT}}{'REASON':<24}OK"] if shown else []
     for case in shown:
         said = "yes" if case.ok else "NO"
         lines.append(
-            f"{fit(cut(case.id, 21), 22)}{pen.verdict(case.verdict, _VERDICT)}{fit(cut(case.reason, 21), 22)}{said}"
+            f"{fit(cut(case.name, 28), 29)}{pen.verdict(case.verdict, _VERDICT)}{fit(cut(case.reason, 23), 24)}{said}"
         )
         if not case.ok:
             lines.append("  " + cut(_shortfall(case), WIDTH - 2))

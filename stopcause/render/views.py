@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import NamedTuple
 
 from stopcause.classifier.fold import Facts, Run
@@ -19,6 +20,8 @@ class CaseResult(NamedTuple):
     """A case beside its verdict. `fault` names what falls short: verdict, reason, or history and why."""
 
     id: str
+    name: str  # its file's, where the file is the case
+    path: Path
     why: str
     run_id: str
     expected_verdict: VerdictName | None
