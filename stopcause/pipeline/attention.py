@@ -98,9 +98,9 @@ def _pile(row: VerdictRow, policy: Policy, now: datetime, before: Before) -> str
 def _false_complete(row: VerdictRow, policy: Policy) -> str:
     if row.reason == _PENDING:
         return "pending"
-    proven_by = entry_of(row, policy)
-    observed = proven_by.stage == "observe" or row.contract is None
-    return "unproven" if observed else _ATTENTION
+    if entry_of(row, policy).stage == "observe":
+        return "unproven"
+    return _ATTENTION if row.contract or row.reason == _REFUTED else "unproven"
 
 
 def entry_of(row: VerdictRow, policy: Policy) -> AgentEntry:
@@ -163,7 +163,22 @@ def _apart(rows: Sequence[VerdictRow]) -> Apart:
 def window(now: datetime, span: timedelta, words: str, newest_at: datetime | None) -> Window:
     """What a list covers: `span` back from now, or from the newest record where that is older."""
     end = min(now, newest_at) if newest_at else now
+    words = re.sub(r"(?<=\d)(?=[a-z])", " ", words)
     return Window(now=now, span=words, since=end - span, newest_at=newest_at, by_newest=now - end >= _MINUTE)
+
+
+class Scope(NamedTuple):
+    """What a list is about. `everything`: from the first record on, and with what is counted apart otherwise."""
+
+    window: Window
+    agent: str | None = None
+    verdicts: tuple[VerdictName | None, ...] = ()
+    everything: bool = False
+
+    @property
+    def since(self) -> datetime | None:
+        """From when on; None is from the first record."""
+        return None if self.everything else self.window.since
 
 
 class Found(NamedTuple):
@@ -173,23 +188,26 @@ class Found(NamedTuple):
     rows: list[VerdictRow]
 
 
-def attention_of(keeper: Keeper, scope: Window, agent: str | None = None, *, everything: bool = False) -> Found:
-    """What needs somebody in a window, and every wait however old.
+def rows_of(keeper: Keeper, scope: Scope) -> list[VerdictRow]:
+    """The runs of a scope, the newest first."""
+    return keeper.store.rows(verdicts=scope.verdicts, agent=scope.agent, since=scope.since, limit=None)
 
-    Args:
-        keeper: Has been settled as of the window's `now`.
-        scope: The window.
-        agent: Only this agent's.
-        everything: From the first record on, and with what is counted apart otherwise.
-    """
-    since = None if everything else scope.since
-    recent = keeper.store.rows(agent=agent, since=since, limit=None)
-    waits = keeper.store.rows(verdicts=(VerdictName.WAITING_UNROUTED,), agent=agent, limit=None)
-    rows = list({(row.run_id, row.attempt): row for row in (*recent, *waits)}.values())
-    before = NOTHING_BEFORE if since is None else _before(keeper, since)
-    found = attend(rows, keeper.policy, scope.now, before, everything=everything)
+
+def attention_of(keeper: Keeper, scope: Scope) -> Found:
+    """What needs somebody in a scope, and every wait however old. The keeper has been settled as of its `now`."""
+    rows = _with_old_waits(keeper, scope)
+    before = NOTHING_BEFORE if scope.since is None else _before(keeper, scope.since)
+    found = attend(rows, keeper.policy, scope.window.now, before, everything=scope.everything)
     shown = {group.fingerprint for group in found.groups}
     return Found(found, [row for row in rows if row.fingerprint in shown])
+
+
+def _with_old_waits(keeper: Keeper, scope: Scope) -> list[VerdictRow]:
+    rows = rows_of(keeper, scope)
+    wanted = scope.verdicts or (VerdictName.WAITING_UNROUTED,)
+    if VerdictName.WAITING_UNROUTED in wanted:
+        rows += keeper.store.rows(verdicts=(VerdictName.WAITING_UNROUTED,), agent=scope.agent, limit=None)
+    return list({(row.run_id, row.attempt): row for row in rows}.values())
 
 
 def _before(keeper: Keeper, since: datetime) -> Before:

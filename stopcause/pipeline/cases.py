@@ -224,9 +224,9 @@ def explain_input(given: Input, policy: Policy | None, now: datetime | None) -> 
         run, _resumers, facts = situation_of(case._replace(now=now or case.now), policy)
         return Explained(run, facts, engine.judge(facts))
     runs = fold.group(given.records)
-    run = next(iter(runs.values()), None)
-    if run is None:
+    if not runs:
         return None
+    run = next(iter(runs.values()))
     resumers = engine.resumers_of(run, runs.values())
     facts = fold.facts_of(run, run.latest, policy or DEFAULT_POLICY, now or datetime.now(UTC), resumers)
     return Explained(run, facts, engine.judge(facts))

@@ -133,10 +133,11 @@ class Keeper:
 
     def _fresh(self, records: Sequence[AnyRecord]) -> list[AnyRecord]:
         """Those that are neither in the store nor earlier in the batch."""
-        unique = {(record.record_id or "", record.at): record for record in reversed(records)}
-        keys = list(reversed(unique))
-        known = set() if self.store.is_empty() else self.store.known(keys)
-        return [unique[key] for i, key in enumerate(keys) if i not in known]
+        unique = _without_repeats(records)
+        if self.store.is_empty():
+            return unique
+        known = self.store.known([(record.record_id or "", record.at) for record in unique])
+        return [record for i, record in enumerate(unique) if i not in known] if known else unique
 
     def _append(self, lines: Sequence[bytes]) -> Position | None:
         """Makes the lines durable; from here on they are acknowledged."""
@@ -280,6 +281,16 @@ class Keeper:
 def journal_folder(store: Path) -> Path:
     """Where the journal of a store is: beside it."""
     return store.with_name(store.name + ".journal")
+
+
+def _without_repeats(records: Sequence[AnyRecord]) -> list[AnyRecord]:
+    """The first of each (`record_id`, `at`), in order."""
+    if len({record.record_id for record in records}) == len(records):
+        return list(records)
+    first: dict[tuple[str | None, datetime], AnyRecord] = {}
+    for record in records:
+        first.setdefault((record.record_id, record.at), record)
+    return list(first.values())
 
 
 def _groups(lines: Sequence[bytes]) -> Iterator[Sequence[bytes]]:

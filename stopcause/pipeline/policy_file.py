@@ -16,19 +16,9 @@ from typing import Any, NamedTuple
 
 from stopcause.classifier.policy import DEFAULT_POLICY, Policy, policy_from_mapping, shadowed
 from stopcause.errors import InputError, PolicyError, Problem
+from stopcause.render.views import Fault
 
 Place = tuple[str | int, ...]
-
-
-class Fault(NamedTuple):
-    """A problem with the file that it is in."""
-
-    file: Path
-    problem: Problem
-
-    def __str__(self) -> str:
-        line = f":{self.problem.line}" if self.problem.line else ""
-        return f"{self.file}{line}: {self.problem.place}: {self.problem.message}"
 
 
 class Checked(NamedTuple):

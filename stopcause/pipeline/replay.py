@@ -18,7 +18,7 @@ from stopcause.receipts import model, stop_conditions
 from stopcause.render.views import AssertionResult, CaseResult, Replay, Score
 
 
-def replay(paths: Iterable[Path], policy: Policy | None = None) -> Replay:
+def replay_files(paths: Iterable[Path], policy: Policy | None = None) -> Replay:
     """Judge every case of files and folders, and check every assertion.
 
     Args:
@@ -29,9 +29,19 @@ def replay(paths: Iterable[Path], policy: Policy | None = None) -> Replay:
         InputError: What cannot be read at all.
     """
     chosen = list(paths)
-    results = tuple(check_case(case, policy) for case in cases.load_cases(chosen))
-    assertions = tuple(check_assertion(each) for each in cases.load_assertions(chosen))
-    return Replay(results, assertions, scores(results))
+    return replay(cases.load_cases(chosen), cases.load_assertions(chosen), policy)
+
+
+def replay(
+    found: Iterable[cases.Case], assertions: Iterable[cases.Assertion] = (), policy: Policy | None = None
+) -> Replay:
+    """Hold cases and assertions against what they must get.
+
+    Raises:
+        InputError: A record or policy of a case that cannot be read.
+    """
+    results = tuple(check_case(case, policy) for case in found)
+    return Replay(results, tuple(map(check_assertion, assertions)), scores(results))
 
 
 def check_case(case: cases.Case, policy: Policy | None = None) -> CaseResult:

@@ -29,7 +29,7 @@ def opening(store: str, as_of: str) -> list[str]:
     return [
         f"Store: {store}, replaced by the next demo." if len(store) < WIDTH - 36 else f"Store: {cut(store, WIDTH - 7)}",
         "No network, no model. The fixtures are data; the verdicts are worked out now.",
-        f"Part 1 is judged as of each case's own time, the others as of {as_of}.",
+        f"Judged as of each case's own time (parts 2 to 4: {as_of}).",
     ]
 
 
@@ -71,10 +71,9 @@ def attention_part(found: Attention, command: str, pen: Pen) -> list[str]:
 
 
 def _group(group: Group, pen: Pen) -> str:
-    what = ", ".join(group.missing) or group.reason
-    return (
-        f"{_INDENT}{pen.verdict(group.verdict, 20)}{fit(group.run_id, 20)} {fit(what, 27)} {count(group.size, 'run')}"
-    )
+    what = f"{group.reason} +{len(group.missing) - 1}" if group.missing[1:] else group.reason
+    told = f"{fit(group.run_id, 30)} {fit(what, 16)} {count(group.size, 'run'):>7}"
+    return f"{_INDENT}{pen.verdict(group.verdict, 20)}{told}"
 
 
 def _titled(title: str, command: str) -> str:

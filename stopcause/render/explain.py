@@ -178,8 +178,7 @@ def _evidence(it: Explained) -> list[str]:
     for row in seen.exhibits(it):
         value = f"{fit(row.value, 25)} {fit(row.seen_at, 13)} {row.by}"
         lines.append(cut(f"{'':6}{fit(row.name, 14)} {value}".rstrip(), WIDTH))
-        if row.more:
-            lines.append(cut(f"{'':21}{row.more}", WIDTH))
+        lines += [cut(f"{'':21}{more}", WIDTH) for more in row.more]
     return [*lines, *_findings(it)]
 
 
@@ -224,7 +223,7 @@ def _missing(it: Explained) -> str:
 
 def _history(it: Explained, pen: Pen) -> list[str]:
     lines = []
-    for number, each in enumerate(it.history):
+    for number, each in enumerate(it.history if len(it.history) > 1 else ()):
         head = "History " if number == 0 else " " * 8
         lines.append(f"{head}{_moment(it, each.as_of, pen)}  {_revision(each.verdict, each.reason, pen)}")
     if it.group and it.group.others:

@@ -40,19 +40,17 @@ def hint_lines(caller: Caller, hints: Sequence[Hint]) -> list[str]:
     """The last lines of a screen; what a command is for stands beside it where there is room."""
     commands = [caller.command(hint) for hint in hints[:MOST]]
     column = max((len(command) for command in commands), default=0)
-    lines: list[str] = []
-    for command, hint in zip(commands, hints, strict=False):
-        beside = f"  {command:<{column}}  {hint.about}".rstrip()
-        lines += [beside] if cells(beside) <= WIDTH else _folded(command, hint.about)
-    return lines
+    beside = [f"  {command:<{column}}  {hint.about}".rstrip() for command, hint in zip(commands, hints, strict=False)]
+    if all(cells(line) <= WIDTH for line in beside):
+        return beside
+    return [line for command in commands for line in _folded(command)]
 
 
-def _folded(command: str, about: str) -> list[str]:
+def _folded(command: str) -> list[str]:
     head, option, store = command.partition(" --store ")
-    said = [f"  # {about}"] if about else []
     if not option or len(command) + 2 <= WIDTH:
-        return [*said, f"  {command}"]
-    return [*said, f"  {head} \\", f"    {option.strip()} {store}"]
+        return [f"  {command}"]
+    return [f"  {head} \\", f"    {option.strip()} {store}"]
 
 
 def shown_path(path: Path, here: Path, home: Path | None = None) -> str:

@@ -104,7 +104,26 @@ def fit(text: str, width: int) -> str:
 
 def tail(identifier: str | None, length: int = ID_TAIL) -> str:
     """The end of a long id. A short one stays whole."""
-    return (identifier or "-")[-length:]
+    name = identifier or "-"
+    return name if len(name) <= length + 2 else name[-length:]
+
+
+def short_names(identifiers: Sequence[str], most: int = 16) -> dict[str, str]:
+    """A name for each run of a list: the end of its id, long enough to be that run's alone, and no option."""
+    return {each: _short_name(each, identifiers, most) for each in identifiers}
+
+
+def _short_name(identifier: str, others: Sequence[str], most: int) -> str:
+    for length in range(ID_TAIL, min(len(identifier), most)):
+        end = identifier[-length:]
+        if not end.startswith("-") and sum(each.endswith(end) for each in others) == 1:
+            return end
+    return identifier[-most:].lstrip("-")
+
+
+def pasted(identifier: str) -> str:
+    """A run's name for a command: whole where it is short, else its end."""
+    return identifier if len(identifier) <= 2 * ID_TAIL + 12 else identifier[-ID_TAIL:].lstrip("-")
 
 
 def whole_or_tail(identifier: str, width: int) -> str:

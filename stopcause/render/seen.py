@@ -11,7 +11,8 @@ from stopcause.classifier.fold import Facts
 from stopcause.receipts import model
 from stopcause.receipts.model import Outcome, RunDied, RunStopped
 from stopcause.render.pen import age, count, whole_or_tail
-from stopcause.render.views import Explained
+from stopcause.render.views import Explained, WaitLine
+from stopcause.render.waits import wait_lines
 from stopcause.render.why import lacks, status_words
 
 _NOBODY = "-"
@@ -19,13 +20,13 @@ _ID_WIDTH = 12
 
 
 class Exhibit(NamedTuple):
-    """A fact: what it is called, what it says, where it was seen and by whom. `more` is a second line."""
+    """A fact: what it is called, what it says, where it was seen and by whom. `more` are lines below it."""
 
     name: str
     value: str
     seen_at: str = ""
     by: str = ""
-    more: str = ""
+    more: tuple[str, ...] = ()
 
 
 def exhibits(it: Explained) -> list[Exhibit]:
@@ -33,7 +34,8 @@ def exhibits(it: Explained) -> list[Exhibit]:
     rows = list(_end(it.facts))
     if it.facts.stop is not None:
         rows += _receipt(it.facts.stop)
-    rows += [_wait(wait) for wait in it.facts.waits]
+    known = {line.approval_id: line for line in wait_lines(it.run, it.facts, it.verdict)}
+    rows += [_wait(wait, known.get(wait.approval_id), it.facts.now) for wait in it.facts.waits]
     rows += [_outcome(look) for look in sorted(looks(it), key=lambda look: look.at)]
     return rows
 
@@ -54,7 +56,7 @@ def _end(facts: Facts) -> Iterator[Exhibit]:
 
 def _cause(facts: Facts, stop: RunStopped) -> Exhibit:
     said = stop.stop_cause if facts.cause == stop.stop_cause else f"{stop.stop_cause} -> {facts.cause}"
-    code = f"reason_code {stop.reason_code}" if stop.reason_code else ""
+    code = (f"reason_code {stop.reason_code}",) if stop.reason_code else ()
     return Exhibit("stop_cause", said, stop.boundary or "not said", stop.adapter or stop.framework or _NOBODY, code)
 
 
@@ -131,11 +133,22 @@ def _children(children: model.Children | None) -> str:
     return ", ".join(f"{number} {word}" for number, word in pairs if number)
 
 
-def _wait(wait: Wait) -> Exhibit:
+def _wait(wait: Wait, line: WaitLine | None, now: datetime) -> Exhibit:
     name = f"approval {whole_or_tail(wait.approval_id, 5)}" if wait.approval_id else "approval"
-    more = lacks(wait.missing)
     by = whole_or_tail(wait.actor, _ID_WIDTH) if wait.actor else _NOBODY
+    more = tuple(text for text in (lacks(wait.missing), _route(line, now) if line else "") if text)
     return Exhibit(name, f"{wait.kind}, {status_words(wait.status)}", "decision" if wait.actor else "", by, more)
+
+
+def _route(line: WaitLine, now: datetime) -> str:
+    """Who answers, until when, and where the run resumes."""
+    due = min((at for at in (line.deadline, line.expires_at) if at), default=None)
+    parts = (
+        line.owner and f"owner {line.owner}",
+        due and (f"due in {age(due - now)}" if due > now else f"{age(now - due)} late"),
+        line.resume_token and f"resume at {line.resume_token}",
+    )
+    return ", ".join(part for part in parts if part)
 
 
 class Look(NamedTuple):
@@ -171,5 +184,5 @@ def _outcome(look: Look) -> Exhibit:
         says,
         issuer.type if issuer else look.where,
         (issuer.id if issuer else None) or _NOBODY,
-        ", ".join(part for part in details if part),
+        tuple(filter(None, (", ".join(part for part in details if part),))),
     )

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from stopcause.classifier import rules as cards
 from stopcause.classifier.verdict import Verdict, VerdictName
 from stopcause.render.pen import (
+    RUNNING,
     WIDTH,
     Pen,
     age,
@@ -18,12 +19,16 @@ from stopcause.render.pen import (
     count,
     cut,
     fit,
+    paragraph,
+    pasted,
     shared_widths,
     short_age,
+    short_names,
     tail,
 )
 from stopcause.render.sentences import short_action
 from stopcause.render.views import Apart, Attention, CaseResult, Group, Replay, RunLine, WaitLine, Window
+from stopcause.render.why import lacks
 
 _SECOND_LINE = 7  # where the second line of a group begins
 _VERDICT = 20
@@ -35,23 +40,46 @@ _VERDICT = 20
 def window_line(window: Window, runs: int, agents: int, environments: Sequence[str], pen: Pen) -> str:
     """The first line of a list: what it covers, and as of when."""
     place = f"{environments[0]}, " if len(environments) == 1 else ""
-    last = f"{window.span} up to the newest record" if window.by_newest else f"last {window.span}"
+    last = f"last {window.span} of records" if window.by_newest else f"last {window.span}"
+    if not window.span:
+        last = "all"
     head = f"{place}{last}: {count(runs, 'run')} of {count(agents, 'agent')}."
     if cells(head) > WIDTH - 30:
         head = head.removeprefix(place)
     return cut(head[0].upper() + head[1:], WIDTH - 30) + f" As of {pen.time(window.now)}"
 
 
+def runs_screen(lines: Sequence[RunLine], window: Window, pen: Pen, *, most: int | None = None) -> list[str]:
+    """A list of runs: what it covers, the newest `most` of them, how many got which verdict."""
+    agents = {line.agent for line in lines}
+    shown = lines if most is None else lines[:most]
+    counted = counts_lines([line.verdict for line in lines])
+    if len(shown) < len(lines):
+        counted.append(f"Shown: the newest {len(shown)}; --all has every one")
+    return [window_line(window, len(lines), len(agents), (), pen), "", *runs_table(shown, window, pen), "", *counted]
+
+
 def runs_table(lines: Sequence[RunLine], window: Window, pen: Pen) -> list[str]:
     """Runs, one a line, in the order in which they come."""
-    table = [f"{'RUN':<8}{'VERDICT':<{_VERDICT}}{'AGENT':<18}{'REASON':<23}{'STEPS':>5}{'LAST':>6}"]
-    for line in lines:
-        since = short_age(window.now - line.last_at) if line.last_at else "-"
-        table.append(
-            f"{fit(tail(line.run_id), 8)}{pen.verdict(line.verdict, _VERDICT)}{fit(cut(line.agent or '-', 17), 18)}"
-            f"{fit(cut(line.reason, 22), 23)}{_steps(line):>5}{since:>6}"
-        )
-    return table
+    rows = [(line.run_id, line.agent, line.reason) for line in lines]
+    last = [short_age(window.now - line.last_at) if line.last_at else "-" for line in lines]
+    ends = [f"{_steps(line):>7}{at:>6}" for line, at in zip(lines, last, strict=True)]
+    return _run_rows(rows, [line.verdict for line in lines], (f"{'STEPS':>7}{'LAST':>6}", *ends), pen)
+
+
+def _run_rows(
+    rows: Sequence[tuple[str, str | None, str]], verdicts: Sequence[VerdictName | None], ends: Sequence[str], pen: Pen
+) -> list[str]:
+    """A title, then a line for each run: its name, verdict, agent and reason, and what stands at the end."""
+    names = short_names([run_id for run_id, _agent, _reason in rows])
+    told = [("RUN", "AGENT", "REASON"), *((names[run_id], agent or "-", reason) for run_id, agent, reason in rows)]
+    needs = [max(map(cells, column)) for column in zip(*told, strict=True)]
+    run, agent, reason = shared_widths(needs, (8, 13, WIDTH - _VERDICT - 25 - len(ends[0])), (0, 1, 2))
+    lines = []
+    for number, ((name, who, why), end) in enumerate(zip(told, ends, strict=True)):
+        verdict = pen.verdict(verdicts[number - 1], _VERDICT) if number else f"{'VERDICT':<{_VERDICT}}"
+        lines.append(f"{fit(name, run)}  {verdict}{fit(who, agent)}  {fit(why, reason)}{end}")
+    return lines
 
 
 def _steps(line: RunLine) -> str:
@@ -63,23 +91,28 @@ def _steps(line: RunLine) -> str:
 
 def verdicts_table(verdicts: Sequence[Verdict], pen: Pen) -> list[str]:
     """Verdicts of runs that are in no store, one a line."""
-    table = [f"{'RUN':<8}{'VERDICT':<{_VERDICT}}{'AGENT':<16}{'REASON':<23}{'RETRY':<11}".rstrip()]
-    table += [
-        f"{fit(tail(each.run_id), 8)}{pen.verdict(each.verdict, _VERDICT)}{fit(cut(each.agent or '-', 15), 16)}"
-        f"{fit(cut(each.reason, 22), 23)}{each.retry}"
-        for each in verdicts
-    ]
-    return [*table, "", counts_line([each.verdict for each in verdicts])]
+    rows = [(each.run_id, each.agent, each.reason) for each in verdicts]
+    ends = [f"  {'RETRY':<11}", *(f"  {each.retry:<11}" for each in verdicts)]
+    table = _run_rows(rows, [each.verdict for each in verdicts], ends, pen)
+    return [*(line.rstrip() for line in table), "", *counts_lines([each.verdict for each in verdicts])]
 
 
-def counts_line(names: Sequence[VerdictName | None]) -> str:
+def counts_lines(names: Sequence[VerdictName | None]) -> list[str]:
     """How many runs got which verdict."""
     found = [(name, sum(each is name for each in names)) for name in (*VerdictName, None)]
-    said = [f"{number} {name or 'RUNNING'}" for name, number in found if number]
-    return cut(f"{count(len(names), 'run')}: {', '.join(said)}" if said else "No run.", WIDTH)
+    said = ", ".join(f"{number}\N{NO-BREAK SPACE}{name or RUNNING}" for name, number in found if number)
+    head = f"{count(len(names), 'run')}: "
+    lines = paragraph(head, said, len(head)) if said else ["No run."]
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
 
 
 # Attention ------------------------------------------------------------------------------------------------------------
+
+
+def attention_screen(found: Attention, window: Window, pen: Pen) -> list[str]:
+    """What needs somebody: what it covers, the groups, what is left out and why."""
+    head = window_line(window, found.runs, found.agents, found.environments, pen)
+    return [head, "", *attention_table(found, window, pen)]
 
 
 def attention_table(found: Attention, window: Window, pen: Pen) -> list[str]:
@@ -136,7 +169,7 @@ def _detail(group: Group) -> str:
     if group.verdict is VerdictName.UNCERTAIN:
         return f"all on {group.detail.rstrip('/').replace('/', ' ').strip()}"
     words = {VerdictName.FAILED: "", VerdictName.FALSE_COMPLETE: "contract "}
-    return f"{words.get(group.verdict, '')}{group.detail}"
+    return f"{words.get(group.verdict, 'condition ')}{group.detail}"
 
 
 def _lay_out(rows: Sequence[_Row], pen: Pen) -> list[str]:
@@ -145,10 +178,25 @@ def _lay_out(rows: Sequence[_Row], pen: Pen) -> list[str]:
     titles = f"{'GROUP':<7}{'VERDICT':<{_VERDICT}}{fit('AGENT', agent)}  {fit('REASON', reason)}  RUNS  LAST  OWNER"
     lines = [titles]
     for name, verdict, who, why, number, last, whose, second in rows:
-        cells_of = f"{fit(who, agent)}  {fit(why, reason)}  {number:>4}  {last:>4}  {cut(whose, owner)}"
+        cells_of = f"{fit(who, agent)}  {fit(why, reason)}  {number:>4}  {last:>4}  {_owner_cell(whose, owner)}"
         lines.append(f" {name:<6}{pen.verdict(verdict, _VERDICT)}{cells_of}")
-        lines.append(" " * _SECOND_LINE + cut(second, WIDTH - _SECOND_LINE))
+        said = second if cells(why) <= reason else f"{why}. {second}"
+        lines.append(" " * _SECOND_LINE + cut(said, WIDTH - _SECOND_LINE))
     return lines
+
+
+def attention_commands(found: Attention) -> list[tuple[str, str]]:
+    """What to paste next: the most urgent group's newest run, and the waits where there are some."""
+    waits = [group for group in found.groups if group.verdict is VerdictName.WAITING_UNROUTED]
+    others = [group for group in found.groups if group.verdict is not VerdictName.WAITING_UNROUTED]
+    names = [each.fingerprint for each in others]
+    commands = [(f"explain {group_name(each, names)}", "the newest run of that group") for each in names[:1]]
+    return [*commands, ("waiting", "who has to answer what")] if waits else [*commands, ("runs", "every run")]
+
+
+def _owner_cell(owner: str, width: int) -> str:
+    """An owner that is too long goes without the word that says what kind it is."""
+    return owner if cells(owner) <= width else cut(owner.rpartition(":")[2], width)
 
 
 def _total(waits: Sequence[Group], others: Sequence[Group]) -> str:
@@ -162,7 +210,7 @@ def _total(waits: Sequence[Group], others: Sequence[Group]) -> str:
 def _apart(found: Attention, pen: Pen) -> list[str]:
     lines = []
     if found.unproven.runs:
-        lines.append(f"{_of(found.unproven)} finished and not proven yet (stage observe, or no contract)")
+        lines.append(f"{_of(found.unproven)} finished without proof (observe, no contract)")
     if found.pending.runs:
         until = f", settled by {pen.clock(found.pending.until)}" if found.pending.until else ""
         lines.append(f"{count(found.pending.runs, 'run')} finished, receipt pending{until}")
@@ -212,12 +260,12 @@ def _due(wait: WaitLine, window: Window) -> str:
 
 def _wait_note(wait: WaitLine, window: Window, pen: Pen) -> str:
     if wait.missing:
-        return f"missing {', '.join(wait.missing)}{_decided(wait, window)}"
+        return f"{lacks(wait.missing)}{_decided(wait, window)}; run {pasted(wait.run_id)}"
     if wait.decision:
         return f"{wait.decision}{_decided(wait, window).removeprefix(': ' + wait.decision)}"
     if wait.expires_at and not wait.deadline:
         return f"expires {pen.clock(wait.expires_at)} (hard, the producer's)"
-    return f"resume run {tail(wait.run_id)} at {wait.resume_token}"
+    return f"resume run {pasted(wait.run_id)} at {wait.resume_token}"
 
 
 def _decided(wait: WaitLine, window: Window) -> str:
@@ -234,7 +282,7 @@ def rules_screen(pen: Pen) -> list[str]:
     """The cards, in the order in which the rules are tried."""
     lines = ["First match wins. A rule that needs evidence which contradicts itself does not", "match."]
     for number, card in enumerate(cards.RULES, 1):
-        lines += ["", f"{number} {pen.verdict(card.verdict, 20)}{cut(card.verdict.meaning, 57)}".rstrip()]
+        lines += ["", f"{number} {pen.verdict(card.verdict)}"]
         for head, text in (
             ("when", card.matches_when),
             ("here", card.stands_here),

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from stopcause.classifier.fold import Facts, Run
 from stopcause.classifier.verdict import Verdict, VerdictName
+from stopcause.errors import Problem
 
 # Replay
 
@@ -72,6 +73,20 @@ class Replay(NamedTuple):
     def ok(self) -> bool:
         """Whether nothing falls short."""
         return all(each.ok for each in self.cases) and all(each.ok for each in self.assertions)
+
+
+# A policy
+
+
+class Fault(NamedTuple):
+    """A problem of a policy with the file that it is in."""
+
+    file: Path
+    problem: Problem
+
+    def __str__(self) -> str:
+        line = f":{self.problem.line}" if self.problem.line else ""
+        return f"{self.file}{line}: {self.problem.place}: {self.problem.message}"
 
 
 # Lists

@@ -261,6 +261,8 @@ def _false(facts: Facts, verdict: Verdict) -> str:
         return f"finished, and {_FALSE[verdict.reason]}"
     if verdict.reason == "receipt_pending":
         return "finished, contract not met yet"
+    if facts.proof.fault and not facts.contract_name:
+        return f"finished, and {_unproven(facts)}"
     return "finished, contract not met" if facts.contract_name else "finished, and no contract says what for"
 
 

@@ -1,0 +1,78 @@
+"""Where a command's answer goes: a table for people, JSON lines for pipes, and what is said beside it.
+
+The answer is stdout's. Hints, freshness and complaints are stderr's, and only people get hints.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from stopcause import settings
+from stopcause.render import lines
+from stopcause.render.hints import Caller, Hint, hint_lines, program_name, shown_path
+from stopcause.render.pen import Pen, age
+from stopcause.render.views import Window
+
+
+class Screen(NamedTuple):
+    """How one call of a command prints."""
+
+    is_table: bool
+    pen: Pen
+    caller: Caller
+
+    def show(self, table: Callable[[Pen], Iterable[str]], objects: Callable[[], Iterable[dict[str, Any]]]) -> None:
+        """Print the answer in the one form or the other; the other is not made."""
+        write(table(self.pen) if self.is_table else map(lines.as_line, objects()))
+
+    def hint(self, *hints: Hint) -> None:
+        """Print commands that can be pasted."""
+        if self.is_table and hints:
+            say(["", *hint_lines(self.caller, hints)])
+
+    def fresh(self, window: Window) -> None:
+        """Print how fresh the answer is."""
+        if self.is_table and window.newest_at is not None:
+            say([f"Newest record {age(window.now - window.newest_at)} ago."])
+
+
+def screen(chosen: str | None, *, utc: bool = False, store: Path | None = None) -> Screen:
+    """The screen of this process: a table where it is asked for, or where stdout is a terminal."""
+    is_table = chosen != "jsonl" if chosen else sys.stdout.isatty()
+    return Screen(is_table, Pen(has_colour(), UTC if utc else None), caller(store))
+
+
+def has_colour() -> bool:
+    """Whether stdout is a terminal whose owner did not ask for no colour."""
+    return sys.stdout.isatty() and not settings.setting("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def caller(store: Path | None = None) -> Caller:
+    """How this process was started, and the store that hints have to name: one that is not the default."""
+    argv0 = sys.argv[0]
+    program = program_name(argv0, sys.executable, Path.cwd(), shutil.which(Path(argv0).name))
+    named = store is not None and store != settings.store_path()
+    return Caller(program, path_words(store) if named and store else None)
+
+
+def path_words(path: Path) -> str:
+    """A path for a command line, as short as it stays true."""
+    return shown_path(path, Path.cwd(), Path.home())
+
+
+def write(text: Iterable[str]) -> None:
+    """Lines for stdout, in one piece."""
+    sys.stdout.write("".join(f"{line}\n" for line in text))
+    sys.stdout.flush()
+
+
+def say(text: Sequence[str]) -> None:
+    """Lines for stderr."""
+    sys.stderr.write("".join(f"{line}\n" for line in text))
+    sys.stderr.flush()

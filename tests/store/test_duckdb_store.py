@@ -1,0 +1,472 @@
+"""The store on a real DuckDB: what goes in comes out, once, and the shape of its tables is what the rules say."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import uuid
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import duckdb
+import pytest
+
+from stopcause.errors import NotFoundError, StoreError, StoreInUseError, StoreVersionError
+from stopcause.store import migrations
+from stopcause.store.duckdb_store import DuckStore, StoredPosition
+from stopcause.store.lock import StoreLock, lock_path, read_holder
+from stopcause.store.migrations import MIGRATIONS, Migration, migrate
+from stopcause.store.rows import RecordRow, VerdictRow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).parents[2]
+T0 = datetime(2026, 11, 28, 8, 0, tzinfo=UTC)
+OWNER = "import sys; from pathlib import Path; from stopcause.store.duckdb_store import DuckStore\n"
+HOLD = OWNER + "s = DuckStore.open(Path(sys.argv[1])); print('open', flush=True); sys.stdin.read()"
+
+
+def record(run_id: str | None = "r1", at: datetime = T0, **changes: object) -> RecordRow:
+    row = RecordRow(
+        record_id=str(uuid.uuid4()),
+        kind="run.stopped",
+        run_id=run_id,
+        attempt=1,
+        event_at=at,
+        opened_at=at,
+        resumes_run_id=None,
+        line=b'{"schema":"stopcause/1"}',
+    )
+    return row._replace(**changes)  # type: ignore[arg-type]
+
+
+def verdict(run_id: str = "r1", **changes: object) -> VerdictRow:
+    values: dict[str, object] = dict.fromkeys(VerdictRow._fields)
+    values |= {"run_id": run_id, "attempt": 1, "opened_at": T0, "revision": 1, "sign": 1, "verdict": "FAILED"}
+    values |= {"reason": "tool_failure", "rule": "failed", "stop_cause": "tool_failure", "retry": "check_first"}
+    values |= {
+        "evidence": ("stop_cause", "error"),
+        "findings": (),
+        "missing": (),
+        "fingerprint": "abc",
+        "settled": True,
+    }
+    values |= {"policy_version": "1", "policy_digest": "d1", "classifier_version": "1", "as_of": T0, "last_at": T0}
+    return VerdictRow(**{**values, **changes})  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def store() -> Iterator[DuckStore]:
+    with DuckStore.open(None) as opened:
+        yield opened
+
+
+def columns_of(store: DuckStore, table: str) -> list[str]:
+    query = "SELECT column_name FROM duckdb_columns() WHERE table_name = $table ORDER BY column_index"
+    return [name for (name,) in store._ask(query, {"table": table})]
+
+
+# The shape ------------------------------------------------------------------------------------------------------------
+
+
+def test_no_index_and_no_constraint_exists(store: DuckStore) -> None:
+    store.commit([record()], [verdict()], (1, 10))
+    assert store._ask("SELECT * FROM duckdb_indexes()") == []
+    assert store._ask("SELECT * FROM duckdb_constraints()") == []
+
+
+def test_no_column_is_an_enum_or_has_a_time_zone(store: DuckStore) -> None:
+    types = {kind for (kind,) in store._ask("SELECT DISTINCT data_type FROM duckdb_columns() WHERE NOT internal")}
+    assert types <= {"UUID", "VARCHAR", "VARCHAR[]", "BIGINT", "INTEGER", "TIMESTAMP", "DOUBLE", "BOOLEAN"}
+
+
+def test_tables_have_the_fields_of_their_rows_and_the_hour(store: DuckStore) -> None:
+    assert sorted(columns_of(store, "verdicts")) == sorted([*VerdictRow._fields, "hour"])
+    assert sorted(columns_of(store, "records")) == sorted([*RecordRow._fields, "hour"])
+
+
+def test_the_hour_counts_from_the_epoch(store: DuckStore) -> None:
+    store.commit([record(at=T0)], [verdict(opened_at=T0)])
+    hour = int(T0.timestamp() // 3600)
+    assert store._ask("SELECT hour FROM records UNION ALL SELECT hour FROM verdicts") == [(hour,), (hour,)]
+
+
+def test_lines_are_compressed(tmp_path: Path) -> None:
+    with DuckStore.open(tmp_path / "s.duckdb") as store:
+        store.commit([record(run_id=f"r{i}", line=b'{"n":%d}' % i * 20) for i in range(3000)], [])
+        store._ask("CHECKPOINT")
+        said = store._ask("SELECT DISTINCT compression FROM pragma_storage_info('records') WHERE column_name = 'line'")
+    assert ("ZSTD",) in said
+
+
+def test_it_is_shut_off_from_everything_else(tmp_path: Path) -> None:
+    with DuckStore.open(tmp_path / "s.duckdb") as store:
+        for query in (
+            "SELECT * FROM read_csv('/etc/passwd')",
+            f"COPY records TO '{tmp_path}/out.parquet'",
+            f"ATTACH '{tmp_path}/other.duckdb'",
+            "SET enable_external_access = true",
+            "SET memory_limit = '100GB'",
+            "INSTALL httpfs",
+        ):
+            with pytest.raises(StoreError):
+                store._ask(query)
+        assert store._ask("SELECT current_setting('TimeZone')") == [("UTC",)]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["s.duckdb", "s.duckdb.lock"]
+
+
+# Migrations -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_new_store_gets_every_migration_and_a_second_opening_none(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "s.duckdb")) as connection:
+        assert migrate(connection) == tuple(step.name for step in MIGRATIONS)
+        assert migrate(connection) == ()
+        applied = connection.execute("SELECT name FROM schema_migrations").fetchall()
+    assert applied == [(step.name,) for step in MIGRATIONS]
+    assert [step.name for step in MIGRATIONS] == sorted(step.name for step in MIGRATIONS)
+
+
+def add_column(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute("ALTER TABLE verdicts ADD COLUMN more VARCHAR").fetchall()
+
+
+def test_a_later_migration_is_applied_to_an_older_store(tmp_path: Path) -> None:
+    more = Migration("0002_more", add_column)
+    with DuckStore.open(tmp_path / "s.duckdb") as store:
+        store.commit([record()], [verdict()])
+    with duckdb.connect(str(tmp_path / "s.duckdb")) as connection:
+        assert migrate(connection, (*MIGRATIONS, more)) == ("0002_more",)
+        assert connection.execute("SELECT more FROM verdicts").fetchall() == [(None,)]
+
+
+def test_a_migration_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    def fail(connection: duckdb.DuckDBPyConnection) -> None:
+        connection.execute("CREATE TABLE half (i INTEGER)").fetchall()
+        raise ZeroDivisionError
+
+    with duckdb.connect(str(tmp_path / "s.duckdb")) as connection:
+        with pytest.raises(ZeroDivisionError):
+            migrate(connection, (*MIGRATIONS, Migration("0002_half", fail)))
+        assert connection.execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'half'").fetchall() == []
+        assert migrate(connection) == ()
+
+
+def test_a_store_of_a_newer_version_is_refused_and_not_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "s.duckdb"
+    newer = (*MIGRATIONS, Migration("0999_newer", lambda _: None))
+    with duckdb.connect(str(path)) as connection:
+        migrate(connection, newer)
+    before = path.read_bytes()
+    with pytest.raises(StoreVersionError, match=r"0999_newer.*knows 0001_tables.*Nothing was changed.*Upgrade"):
+        DuckStore.open(path)
+    assert path.read_bytes() == before
+    monkeypatch.setattr(migrations, "MIGRATIONS", newer)
+    StoreLock(path).release()  # the lock was let go
+
+
+def test_a_database_of_something_else_is_refused_and_not_changed(tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "s.duckdb")) as connection:
+        connection.execute("CREATE TABLE theirs (i INTEGER)").fetchall()
+    with pytest.raises(StoreError, match="something else"):
+        DuckStore.open(tmp_path / "s.duckdb")
+    with duckdb.connect(str(tmp_path / "s.duckdb")) as connection:
+        assert connection.execute("SELECT table_name FROM duckdb_tables()").fetchall() == [("theirs",)]
+
+
+def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "s.duckdb").write_text("not one " * 1000)
+    with pytest.raises(StoreError, match="no DuckDB file"):
+        DuckStore.open(tmp_path / "s.duckdb")
+    assert (tmp_path / "s.duckdb").read_text() == "not one " * 1000
+
+
+# One owner ------------------------------------------------------------------------------------------------------------
+
+
+def child(*command: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", *command],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+
+
+def test_a_second_owner_is_refused_and_told_the_process(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "folder" / "s.duckdb"
+    with child(HOLD, str(path)) as owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == "open\n"
+        with pytest.raises(StoreInUseError, match=rf"process {owner.pid} .*stop process {owner.pid}.*--store PATH"):
+            DuckStore.open(path)
+        owner.kill()
+        owner.communicate()
+    with DuckStore.open(path) as store:  # a dead owner holds nothing, whatever its lock file says
+        assert store.is_empty()
+
+
+def test_the_same_process_is_refused_too(tmp_path: Path) -> None:
+    with DuckStore.open(tmp_path / "s.duckdb"):
+        with pytest.raises(StoreInUseError, match=f"process {os.getpid()}"):
+            DuckStore.open(tmp_path / "s.duckdb")
+        assert read_holder(tmp_path / "s.duckdb") is not None
+
+
+def test_the_lock_file_says_who_since_when_and_where(tmp_path: Path) -> None:
+    with DuckStore.open(tmp_path / "s.duckdb"):
+        said = json.loads(lock_path(tmp_path / "s.duckdb").read_text())
+    assert said.keys() == {"pid", "started", "endpoint"}
+    assert said["pid"] == os.getpid()
+    assert said["endpoint"] is None
+    assert datetime.fromisoformat(said["started"]).tzinfo is not None
+    assert lock_path(tmp_path / "s.duckdb").read_text() == ""  # let go
+
+
+def test_another_tool_that_has_the_file_open_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "s.duckdb"
+    hold = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
+    with child(hold, str(path)) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        with pytest.raises(StoreInUseError, match=f"process {other.pid}, which is no stopcause"):
+            DuckStore.open(path)
+        other.communicate("")
+    DuckStore.open(path).close()
+
+
+def test_closing_twice_is_fine_and_a_closed_store_says_so(tmp_path: Path) -> None:
+    store = DuckStore.open(tmp_path / "s.duckdb")
+    store.close()
+    store.close()
+    with pytest.raises(StoreError):
+        store.is_empty()
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written_is_an_error_with_a_way_out(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(StoreError, match="--store PATH"):
+        DuckStore.open(tmp_path / "s.duckdb")
+
+
+def test_a_path_below_a_file_is_an_error_with_a_way_out(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="--store PATH"):
+        DuckStore.open(tmp_path / "file" / "s.duckdb")
+
+
+# In and out -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_verdict_comes_back_as_it_went_in(store: DuckStore) -> None:
+    full = verdict(
+        judge_again_at=T0 + timedelta(microseconds=1),
+        findings=("terminal_outranked=natural", "forced_wrapup"),
+        step_limit=20.0,
+        steps=2**53 - 1,
+        cost_usd=0.1,
+        settled=False,
+        agent="агент",
+    )
+    store.commit([], [full])
+    assert store.current(["r1", "r2"]) == {("r1", 1): full}
+    assert store.history("r1") == [full]
+    assert store.rows() == [full]
+
+
+def test_records_come_back_with_their_runs_opening(store: DuckStore) -> None:
+    later = T0 + timedelta(hours=5)
+    store.commit([record(line=b'{"a":1}'), record(line='{"b":"é"}'.encode(), at=later, opened_at=T0), record("r2")], [])
+    found = store.records_of(["r1"])
+    assert {(each.run_id, each.opened_at, each.line) for each in found} == {
+        ("r1", T0, b'{"a":1}'),
+        ("r1", T0, '{"b":"é"}'.encode()),
+    }
+    assert store.records_of([]) == []
+
+
+def test_few_and_many_runs_are_found_alike(store: DuckStore) -> None:
+    store.commit([record(f"r{i}") for i in range(3000)], [])
+    few, many = [f"r{i}" for i in range(10)], [f"r{i}" for i in range(2500)]
+    assert sorted(line.run_id for line in store.records_of(few)) == sorted(few)
+    assert sorted(line.run_id for line in store.records_of(many)) == sorted(many)
+
+
+def test_known_tells_the_places_of_stored_keys(store: DuckStore) -> None:
+    row = record()
+    store.commit([row], [])
+    later = row.event_at + timedelta(microseconds=1)
+    asked = [
+        (str(uuid.uuid4()), T0),
+        (row.record_id, later),
+        (row.record_id, row.event_at),
+        (row.record_id.upper(), T0),
+    ]
+    assert store.known(asked) == {2, 3}
+    assert store.known([]) == set()
+
+
+def test_a_commit_is_all_or_nothing(store: DuckStore) -> None:
+    store.commit([record()], [verdict()], (1, 100))
+    with pytest.raises(StoreError):
+        store.commit([record("r2")], [verdict("r2")], (1, 2**70))
+    with pytest.raises(StoreError):
+        store.commit([record("r3"), record("r4", record_id="no-uuid")], [], (1, 300))
+    assert store.position() == StoredPosition(1, 100)
+    assert store.counts().kinds == {"run.stopped": 1}
+    store.commit([record("r5")], [], (2, 7))
+    assert store.position() == StoredPosition(2, 7)
+    assert store._ask("SELECT count(*) FROM journal_position") == [(1,)]
+
+
+def test_errors_of_the_engine_do_not_quote_values(store: DuckStore) -> None:
+    with pytest.raises(StoreError) as caught:
+        store.commit([record(record_id="a-secret-value")], [])
+    assert "a-secret-value" not in str(caught.value)
+
+
+def test_resumers_are_found(store: DuckStore) -> None:
+    store.commit([record("r1"), record("r2", resumes_run_id="r1"), record("r2", resumes_run_id="r1")], [])
+    assert store.resumers_of(["r1", "r2"]) == [("r1", "r2")]
+    assert store.resumers_of([]) == []
+
+
+def supersede(old: VerdictRow, **changes: object) -> list[VerdictRow]:
+    return [old._replace(sign=-1), old._replace(revision=old.revision + 1, **changes)]  # type: ignore[arg-type]
+
+
+def test_the_newest_revision_is_current_and_history_keeps_all(store: DuckStore) -> None:
+    first = verdict(judge_again_at=T0)
+    second, third = supersede(first, verdict="STUCK", judge_again_at=None), []
+    third = supersede(second[1], verdict="UNCERTAIN")
+    store.commit([], [first])
+    store.commit([], second)
+    store.commit([], third)
+    assert store.current(["r1"]) == {("r1", 1): third[1]}
+    assert store.rows() == [third[1]]
+    assert store.history("r1") == [first, second[1], third[1]]
+    assert store.due(T0) == []
+    assert store._ask("SELECT sum(sign)::INTEGER FROM verdicts") == [(1,)]
+
+
+def test_due_is_at_the_moment_itself_and_not_before(store: DuckStore) -> None:
+    store.commit([], [verdict("r1", judge_again_at=T0), verdict("r2", judge_again_at=None)])
+    assert store.due(T0 - timedelta(microseconds=1)) == []
+    assert store.due(T0) == ["r1"]
+
+
+def test_an_attempt_that_is_no_longer_judged_is_only_seen_by_who_judges(store: DuckStore) -> None:
+    ghost = verdict(attempt=7, judge_again_at=T0)
+    store.commit([], [verdict(), ghost])
+    store.commit([], [ghost._replace(sign=-1)])
+    assert store.current(["r1"])["r1", 7].sign == -1
+    assert [row.attempt for row in store.rows()] == [1]
+    assert store.due(T0) == []
+    assert store.counts().attempts == 1
+
+
+def test_rows_are_of_the_latest_attempt_newest_first_and_filtered(store: DuckStore) -> None:
+    hour = timedelta(hours=1)
+    store.commit(
+        [],
+        [
+            verdict("a", agent="x", environment="prod"),
+            verdict("a", attempt=2, verdict="WAITING", agent="x", environment="prod"),
+            verdict("b", opened_at=T0 + hour, agent="y"),
+            verdict("c", opened_at=T0 + 2 * hour, verdict=None, agent="x"),
+        ],
+    )
+    assert [(row.run_id, row.attempt) for row in store.rows()] == [("c", 1), ("b", 1), ("a", 2)]
+    assert [row.run_id for row in store.rows(verdicts=["FAILED"])] == ["b"]
+    assert [row.run_id for row in store.rows(verdicts=[None, "WAITING"])] == ["c", "a"]
+    assert [row.run_id for row in store.rows(agent="x", environment="prod")] == ["a"]
+    assert [row.run_id for row in store.rows(since=T0 + hour)] == ["c", "b"]
+    assert [row.run_id for row in store.rows(since=T0 + hour + timedelta(microseconds=1))] == ["c"]
+    assert [row.run_id for row in store.rows(limit=2)] == ["c", "b"]
+    assert len(store.rows(limit=None)) == 3
+
+
+def test_counts(store: DuckStore) -> None:
+    assert store.counts() == (0, 0, 0, {}, {})
+    assert store.newest_at() is None
+    store.commit(
+        [record(), record(None, kind="triage.updated", at=T0 + timedelta(days=1))],
+        [verdict(), verdict(attempt=2, verdict=None), *supersede(verdict("r2"), verdict="STUCK"), verdict("r2")],
+    )
+    assert store.counts() == (2, 2, 3, {"run.stopped": 1, "triage.updated": 1}, {None: 1, "STUCK": 1})
+    assert store.newest_at() == T0 + timedelta(days=1)
+
+
+def test_a_run_is_found_by_its_name_or_the_only_head_or_tail_of_it(store: DuckStore) -> None:
+    store.commit([], [verdict(name) for name in ("abc-1", "abc-2", "xyz-1", "abc")])
+    assert store.find_run("abc") == "abc"
+    assert store.find_run("xyz") == "xyz-1"
+    assert store.find_run("-2") == "abc-2"
+    with pytest.raises(NotFoundError, match=r"'abc-' is not one run: abc-1, abc-2\."):
+        store.find_run("abc-")
+    for nothing in ("", "nope", "%"):
+        with pytest.raises(NotFoundError, match="No run is called"):
+            store.find_run(nothing)
+
+
+def test_at_most_five_candidates_are_listed(store: DuckStore) -> None:
+    store.commit([], [verdict(f"run-{i}") for i in range(9)])
+    with pytest.raises(NotFoundError, match="run-0, run-1, run-2, run-3, run-4 and more"):
+        store.find_run("run-")
+
+
+def test_stale_rows_are_counted_by_hour(store: DuckStore) -> None:
+    hour = int(T0.timestamp() // 3600)
+    old = verdict("a")
+    store.commit([], [old, verdict("b", policy_digest="d2"), verdict("c", opened_at=T0 + timedelta(hours=1))])
+    assert store.stale("d2", "1") == [(hour, 1), (hour + 1, 1)]
+    assert store.stale_runs("d2", "1", (hour, hour)) == ["a"]
+    store.commit([], supersede(old, policy_digest="d2"))
+    assert store.stale("d2", "1") == [(hour + 1, 1)]
+    assert store.stale_runs("d2", "1", (hour, hour)) == []
+    assert len(store.stale("d2", "2")) == 2
+
+
+def test_a_policy_is_kept_once(store: DuckStore) -> None:
+    for _ in range(2):
+        store.note_policy(("d1", "prod", "1", "[policy]\n"), T0)
+    assert store._ask("SELECT digest, id, version, source FROM policies") == [("d1", "prod", "1", "[policy]\n")]
+
+
+def test_threads_read_while_one_writes(store: DuckStore) -> None:
+    store.commit([record()], [verdict()])
+    problems: list[BaseException] = []
+
+    def read() -> None:
+        try:
+            for _ in range(40):
+                assert store.find_run("r1") == "r1"
+                assert len(store.records_of(["r1"])) == 1
+        except BaseException as error:  # noqa: BLE001 - handed to the test
+            problems.append(error)
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for i in range(20):
+        store.commit([record(f"w{i}")], [])
+    for reader in readers:
+        reader.join()
+    assert problems == []
+
+
+def test_what_is_committed_survives_the_next_opening(tmp_path: Path) -> None:
+    with DuckStore.open(tmp_path / "s.duckdb") as store:
+        store.commit([record()], [verdict()], (3, 9))
+    with DuckStore.open(tmp_path / "s.duckdb") as store:
+        assert store.position() == (3, 9)
+        assert store.rows() == [verdict()]
+        assert not store.is_empty()

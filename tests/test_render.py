@@ -1,0 +1,303 @@
+"""Screens by their laws: nothing wider than 80, every reason has its sentence, colour only where it is asked for."""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stopcause.classifier import rules
+from stopcause.classifier.engine import judge
+from stopcause.classifier.verdict import Verdict, VerdictName
+from stopcause.pipeline import cases
+from stopcause.pipeline.cases import Case
+from stopcause.receipts import model
+from stopcause.render import lines, sentences, tables, why
+from stopcause.render.explain import explain_note, explain_screen
+from stopcause.render.hints import Caller, Hint, hint_lines, program_name, shown_path
+from stopcause.render.pen import WIDTH, Pen, age, cells, cut, fit, short_age, short_names
+from stopcause.render.schema import wire_schema
+from stopcause.render.views import Explained, GroupNote, Revision, WaitLine, Window
+from stopcause.render.waits import wait_lines
+from stopcause.resources import data_folder
+
+CASES = tuple(cases.load_cases([data_folder("fixtures")]))
+NOW = datetime(2026, 11, 28, 9, tzinfo=UTC)
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+by_id = pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+
+
+def explained(case: Case) -> Explained:
+    run, _resumers, facts = cases.situation_of(case)
+    verdict = judge(facts)
+    history = [Revision(case.now, None, "running"), Revision(case.now, verdict.verdict, verdict.reason)]
+    return Explained(run, facts, verdict, history, GroupNote(verdict.group, 3, case.now))
+
+
+def assert_fits(text: list[str]) -> None:
+    for line in text:
+        assert cells(ANSI.sub("", line)) <= WIDTH, line
+        assert "\n" not in line
+
+
+# Every fixture on every screen
+
+
+@by_id
+def test_a_run_explained_fits_its_screen(case: Case) -> None:
+    screen = explain_screen(explained(case), Pen(zone=UTC))
+
+    assert_fits(screen)
+    assert [line for line in screen if line != line.rstrip()] == []
+    assert any(line.startswith("Why") for line in screen)
+    assert any(line.startswith("Do") for line in screen)
+    assert any(line.startswith("Retry") for line in screen)
+
+
+@by_id
+def test_the_rules_tried_are_told_with_a_fact_each(case: Case) -> None:
+    it = explained(case)
+    steps = why.steps(it.facts, it.verdict)
+
+    assert all(step.phrase for step in steps)
+    assert [step.matched for step in steps] == [False] * (len(steps) - 1) + [True] * bool(steps)
+    assert all(step.rule is rules.RULES[step.number - 1] for step in steps)
+
+
+@by_id
+def test_colour_changes_nothing_but_the_colour(case: Case) -> None:
+    it = explained(case)
+    plain, coloured = explain_screen(it, Pen(zone=UTC)), explain_screen(it, Pen(colour=True, zone=UTC))
+
+    assert [ANSI.sub("", line) for line in coloured] == plain
+    assert coloured != plain
+
+
+@by_id
+def test_the_note_for_a_channel_is_three_lines_of_markdown(case: Case) -> None:
+    it = explained(case)
+    first, second, third = explain_note(it, Pen(zone=UTC))
+
+    assert first.startswith(f"**{it.verdict.verdict or 'RUNNING'} ({it.verdict.reason})** ")
+    assert second.endswith(".")
+    assert f"Retry: {it.verdict.retry}" in third
+
+
+@by_id
+def test_waits_of_a_case_have_a_row_each(case: Case) -> None:
+    it = explained(case)
+    waits = wait_lines(it.run, it.facts, it.verdict)
+
+    if it.verdict.verdict in (VerdictName.WAITING, VerdictName.WAITING_UNROUTED) and it.verdict.reason != "answered":
+        assert waits
+    assert_fits(tables.waiting_table(waits, Window(case.now, "", case.now), Pen(zone=UTC)))
+
+
+def test_lists_of_all_cases_fit() -> None:
+    verdicts = [explained(case).verdict for case in CASES]
+
+    assert_fits(tables.verdicts_table(verdicts, Pen()))
+    assert_fits(tables.rules_screen(Pen()))
+
+
+# Sentences
+
+
+@pytest.mark.parametrize(
+    ("card", "reason"),
+    [(card, reason) for card in rules.RULES for reason in card.reasons],
+    ids=lambda each: str(each)[:20],
+)
+def test_every_reason_of_every_card_has_one_sentence(card: rules.Rule, reason: str) -> None:
+    sentence = sentences.reason_sentence(card.verdict, reason)
+
+    assert sentence[0].isupper()
+    assert sentence.endswith(".")
+
+
+def test_no_sentence_is_left_over() -> None:
+    reasons = {reason for card in rules.RULES for reason in card.reasons} | {"running"}
+
+    assert set(sentences.REASONS) | {reason for _verdict, reason in sentences._UNDER} == reasons
+
+
+def test_short_actions_are_the_beginning_of_the_cards() -> None:
+    for card in rules.RULES:
+        short = sentences.short_action(card.action)
+        assert card.action.startswith(short[:-1])
+        assert len(short) < WIDTH - 7 - 20
+
+
+# A wait in words
+
+
+def test_a_route_fills_in_who_answers_and_until_when() -> None:
+    (case,) = (case for case in CASES if case.id == "P18a")
+    it = explained(case)
+
+    (wait,) = wait_lines(it.run, it.facts, it.verdict)
+
+    route = it.facts.policy.routes[0]
+    assert wait.owner == route.owner
+    assert route.due is not None
+    assert wait.deadline == wait.since + route.due
+
+
+def wait(**changes: object) -> WaitLine:
+    known = dict.fromkeys(WaitLine._fields) | {
+        "approval_id": "ap-1",
+        "run_id": "run-1",
+        "verdict": VerdictName.WAITING,
+        "waits_for": "tool pay",
+        "since": NOW - timedelta(minutes=5),
+        "missing": (),
+        **changes,
+    }
+    return WaitLine(**known)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("changes", "due", "note"),
+    [
+        ({"deadline": NOW + timedelta(minutes=18), "resume_token": "t"}, "in 18m", "resume run run-1 at t"),
+        ({"deadline": NOW - timedelta(minutes=10), "missing": ("overdue",)}, "10m late", "overdue; run run-1"),
+        ({"expires_at": NOW + timedelta(hours=3)}, "in 3h", "expires 12:00 (hard, the producer's)"),
+        (
+            {"decision": "approved", "decided_at": NOW - timedelta(hours=2), "actor": "u:1", "missing": ("delivery",)},
+            "decided",
+            "missing delivery: approved 2h ago by u:1, no run has resumed it; run run-1",
+        ),
+        ({"missing": ("owner", "deadline")}, "-", "missing owner, deadline; run run-1"),
+    ],
+)
+def test_a_wait_says_until_when_and_what_it_lacks(changes: dict[str, object], due: str, note: str) -> None:
+    *_, first, second = tables.waiting_table([wait(**changes)], Window(NOW, "", NOW), Pen(zone=UTC))
+
+    assert first.endswith(f" {due}")
+    assert second == f"   {note}"
+
+
+# JSON
+
+
+def test_a_verdict_in_json_has_the_fields_of_the_plan_and_times_in_utc() -> None:
+    verdict = explained(CASES[0]).verdict
+
+    told = json.loads(lines.as_line(lines.verdict_object(verdict)))
+
+    assert tuple(told) == Verdict._fields
+    assert told["as_of"].endswith("Z")
+    assert told["resolved_by"] is None
+
+
+def test_findings_of_a_row_come_apart_again() -> None:
+    row = dict.fromkeys([*Verdict._fields, "fingerprint"]) | {"rule": "failed", "findings": ("a=b.c", "d")}
+
+    assert lines.row_object(row)["findings"] == [{"code": "a", "where": "b.c"}, {"code": "d", "where": None}]
+
+
+def test_the_schema_is_one_document_with_a_record_for_each_kind() -> None:
+    schema = wire_schema()
+    mapping = schema["discriminator"]["mapping"]
+
+    assert set(mapping) == set(model.MODELS)
+    for kind, reference in mapping.items():
+        definition = schema["$defs"][reference.removeprefix("#/$defs/")]
+        assert definition["properties"]["kind"]["const"] == kind
+        assert {"schema", "kind", "at"} <= set(definition["required"])
+        assert definition["additionalProperties"] is False
+
+
+# The pen
+
+
+@pytest.mark.parametrize(
+    ("seconds", "long", "short"),
+    [
+        (0, "0s", "0s"),
+        (59.9, "59s", "59s"),
+        (2460, "41m", "41m"),
+        (11_520, "3h 12m", "3h"),
+        (10_800, "3h", "3h"),
+        (93_600, "26h", "26h"),
+        (260_000, "3d", "3d"),
+        (-5, "0s", "0s"),
+    ],
+)
+def test_ages(seconds: float, long: str, short: str) -> None:
+    assert (age(timedelta(seconds=seconds)), short_age(timedelta(seconds=seconds))) == (long, short)
+
+
+@given(st.text(), st.integers(1, 30))
+def test_a_cell_is_as_wide_as_it_should_be(text: str, width: int) -> None:
+    assert cells(cut(text, width)) <= width
+    assert cells(fit(text, width)) == width
+    if cells(text) <= width:
+        assert cut(text, width) == text
+
+
+def test_letters_of_two_cells_are_counted_as_two() -> None:
+    assert cells("요약-agent") == 10
+    assert fit("요약요약", 6) == "요약… "
+
+
+def test_names_of_a_list_are_ends_that_are_no_options() -> None:
+    names = short_names(["a-routed", "b-unrouted", "0198c0de-1111-7000-8000-00000a9f3a1c", "x"])
+
+    assert names["a-routed"] == "a-routed"
+    assert names["b-unrouted"] == "nrouted"
+    assert names["0198c0de-1111-7000-8000-00000a9f3a1c"] == "9f3a1c"
+    assert names["x"] == "x"
+
+
+def test_times_are_local_with_their_offset_or_utc() -> None:
+    assert Pen(zone=UTC).time(NOW) == "2026-11-28 09:00 +00:00"
+    assert Pen(zone=timezone(timedelta(hours=-9.5))).time(NOW, seconds=True) == "2026-11-27 23:30:00 -09:30"
+    assert Pen(zone=UTC).clock(NOW) == "09:00"
+    assert re.fullmatch(r"2026-11-2[789] \d\d:\d\d [+-]\d\d:\d\d", Pen().time(NOW))
+
+
+# Hints
+
+
+@pytest.mark.parametrize(
+    ("argv0", "found", "name"),
+    [
+        ("/p/.venv/bin/stopcause", "/p/.venv/bin/stopcause", ".venv/bin/stopcause"),
+        ("/usr/bin/stopcause", "/usr/bin/stopcause", "stopcause"),
+        ("/opt/x/bin/stopcause", "/usr/bin/stopcause", "/opt/x/bin/stopcause"),
+        ("/opt/a b/stopcause", None, "'/opt/a b/stopcause'"),
+        (".venv/bin/stopcause", None, ".venv/bin/stopcause"),
+        ("/p/stopcause/__main__.py", None, ".venv/bin/python -m stopcause"),
+    ],
+)
+def test_the_program_is_named_as_it_was_started(argv0: str, found: str | None, name: str) -> None:
+    assert program_name(argv0, "/p/.venv/bin/python", Path("/p"), found) == name
+
+
+def test_paths_are_as_short_as_a_shell_understands() -> None:
+    here, home = Path("/home/u/p"), Path("/home/u")
+
+    assert shown_path(Path("/home/u/p/a b.json"), here, home) == "'a b.json'"
+    assert shown_path(Path("/home/u/.local/x"), here, home) == "~/.local/x"
+    assert shown_path(Path("/tmp/x"), here, home) == "/tmp/x"  # noqa: S108 - nothing is written
+    assert shown_path(Path("x"), here, home) == "x"
+
+
+def test_hints_name_the_store_where_they_read_it_and_fold_where_they_must() -> None:
+    caller = Caller("stopcause", "s.duckdb")
+    told = hint_lines(caller, [Hint("runs", "all"), Hint("rules", "how", stored=False), Hint("a"), Hint("b")])
+
+    assert told == [
+        "  stopcause runs --store s.duckdb  all",
+        "  stopcause rules                  how",
+        "  stopcause a --store s.duckdb",
+    ]
+    folded = hint_lines(Caller("stopcause", "/a/very/long/path" * 4), [Hint("runs --attention", "about")])
+    assert folded[0] == "  stopcause runs --attention \\"
+    assert folded[1].startswith("    --store /a/very")
