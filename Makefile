@@ -20,15 +20,15 @@ check: .venv/ready  ## what CI runs
 	ruff check .
 	mypy
 	lint-imports --no-logo
-	cog -q --check README.md docs/*.md
+	cog --check README.md docs/*.md
 	pytest -q -m "not framework"
 	bash tests/wheel.sh
 
 docs: .venv/ready  ## write the generated parts of README and docs anew
-	cog -q -r README.md docs/*.md
+	cog -r README.md docs/*.md
 
 bench: .venv/ready  ## print the figures of the design's numbers table
-	python bench/run.py
+	python -m bench.run
 
 lock: .venv/ready  ## write the pinned files anew (no change in the tree when nothing is newer)
 	uv pip compile -q --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11 --group dev --extra server pyproject.toml -o requirements/dev.txt

@@ -14,15 +14,15 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+import duckdb
 import pyarrow as pa
-import records
 
+from bench import records
 from stopcause.classifier import engine, fold
 from stopcause.classifier.policy import policy_from_mapping
 from stopcause.pipeline.ingest import ingest
 from stopcause.pipeline.keeper import Keeper
 from stopcause.receipts import codec
-from stopcause.store.duckdb_store import DuckStore
 
 RUNS = 30_000
 HELLO = "import typer\napp = typer.Typer()\n@app.command()\ndef main(name: str): print(name)\napp()\n"
@@ -92,7 +92,7 @@ def bulk_figures() -> Iterable[Figure]:
         lines = list(records.lines(RUNS))
         source.write_bytes(b"\n".join(lines) + b"\n")
         before = time.process_time()
-        with Keeper.open(Path(folder, "store.duckdb"), policy_from_mapping(records.POLICY)) as keeper:
+        with Keeper.open(Path(folder, "store.duckdb"), policy_from_mapping(records.POLICY), records.NOW) as keeper:
             report = ingest([source], keeper, now=records.NOW)
         spent = (time.process_time() - before) / len(lines) * 1e6
         assert report.accepted == len(lines)
@@ -100,14 +100,11 @@ def bulk_figures() -> Iterable[Figure]:
 
 
 def _arrow_append(lines: list[bytes]) -> float:
-    store = DuckStore.open(None)
     batch = pa.table({"line": pa.array([line.decode() for line in lines])})
-    cursor = store.cursor()
-    cursor.execute("create table floor (line varchar)").fetchall()
-    cursor.register("batch", batch)
-    spent = cpu(lambda: cursor.execute("insert into floor select line from batch").fetchall(), len(lines))
-    store.close()
-    return spent
+    with duckdb.connect() as connection:
+        connection.execute("CREATE TABLE floor (line VARCHAR USING COMPRESSION zstd)").fetchall()
+        connection.register("batch", batch)
+        return cpu(lambda: connection.execute("INSERT INTO floor SELECT line FROM batch").fetchall(), len(lines))
 
 
 def start_figures() -> Iterable[Figure]:

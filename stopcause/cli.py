@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -86,12 +87,21 @@ class NoteFormat(StrEnum):
     MD = "md"
 
 
+def _checked(context: typer.Context, parameter: typer.CallbackParam, text: str | None) -> str | None:
+    """A list of verdicts that are none is told before anything is read."""
+    del context
+    _verdicts(text, parameter.opts[0])
+    return text
+
+
 StorePath = Annotated[Path | None, typer.Option("--store", help="The store; else STOPCAUSE_STORE, else your own.")]
 PolicyPath = Annotated[Path | None, typer.Option("--policy", help="A policy file, or a folder of them.")]
 Output = Annotated[Format | None, typer.Option("--format", "-o", help="Else a table on a terminal, jsonl in a pipe.")]
 NoteOutput = Annotated[NoteFormat | None, typer.Option("--format", "-o", help="md is a note for a channel.")]
 Utc = Annotated[bool, typer.Option("--utc", help="Times in UTC instead of the local zone.")]
-FailOn = Annotated[str | None, typer.Option("--fail-on", help="Exit 1 if a run has one of these: VERDICT,...")]
+FailOn = Annotated[
+    str | None, typer.Option("--fail-on", callback=_checked, help="Exit 1 if a run has one of these: VERDICT,...")
+]
 Now = Annotated[str | None, typer.Option("--now", help="Judge as of this time: 2026-11-28T08:00:00Z.")]
 
 
@@ -151,8 +161,8 @@ def replay(
     screen.show(
         lambda pen: tables.replay_screen(result, pen, published=published), lambda: lines.replay_objects(result)
     )
-    bad = [case.path for case in result.cases if not case.ok]
-    _hint(screen, *((f"explain {_quoted(path)}", "why it got that") for path in bad[:2]), ("rules", "how it is judged"))
+    bad = [screen.path(case.path) for case in result.cases if not case.ok]
+    screen.hint(*((f"explain {path}", "why it got that") for path in bad[:2]), ("rules", "how it is judged"))
     _exit_unless(result.ok)
 
 
@@ -173,7 +183,8 @@ def classify(
     screen = _screen(output)
     screen.show(lambda pen: tables.verdicts_table(verdicts, pen), lambda: map(lines.verdict_object, verdicts))
     if file != "-":
-        _hint(screen, (f"explain {_quoted(Path(file))}", "its first run"), (f"ingest {_quoted(Path(file))}", "keep it"))
+        path = screen.path(Path(file))
+        screen.hint((f"explain {path}", "its first run"), (f"ingest {path}", "keep it"))
     _fail_on(fail_on, [verdict.verdict for verdict in verdicts])
     _exit_unless(not given.errors)
 
@@ -185,7 +196,7 @@ def rules(output: Output = None) -> None:
 
     screen = _screen(output)
     screen.show(tables.rules_screen, lines.rule_objects)
-    _hint(screen, ("replay", "each of them on a published case"))
+    screen.hint(("replay", "each of them on a published case"))
 
 
 @app.command()
@@ -232,17 +243,18 @@ def ingest(
     from stopcause.pipeline.ingest import ingest as run_ingest
     from stopcause.pipeline.keeper import Keeper
     from stopcause.render import reports
+    from stopcause.render.screen import progress
 
     path, now = settings.store_path(store), _now()
     opened = [_standard_input("ingest") if source == "-" else Path(source) for source in sources]
-    with Keeper.open(path, _policy_beside(path), now) as keeper, _progress() as progress:
-        report = run_ingest(opened, keeper, now, progress=progress)
+    with Keeper.open(path, _loaded(settings.policy_path(path)), now) as keeper, progress() as watch:
+        report = run_ingest(opened, keeper, now, progress=watch)
     taken = reports.Taken(*(getattr(report, field) for field in reports.Taken._fields))
     screen = _screen(output, store)
     screen.show(lambda _pen: reports.ingest_screen(taken, now), lambda: [reports.ingest_object(taken)])
     for line in reports.set_aside_lines(taken):
         typer.echo(line, err=True)
-    _hint(screen, ("runs --attention", "what needs somebody"), ("waiting", "what waits for an answer"))
+    screen.hint(("runs --attention", "what needs somebody"), ("waiting", "what waits for an answer"))
     _exit_unless(not report.set_aside)
 
 
@@ -251,7 +263,7 @@ def runs(  # noqa: PLR0913 - one argument an option
     *,
     attention: Annotated[bool, typer.Option("--attention", help="Only what needs somebody, in groups.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="Since the first record, and nothing left out.")] = False,
-    verdict: Annotated[str | None, typer.Option("--verdict", help="Only these: VERDICT,...")] = None,
+    verdict: Annotated[str | None, typer.Option("--verdict", callback=_checked, help="Only these: VERDICT,...")] = None,
     agent: Annotated[str | None, typer.Option("--agent", help="Only this agent's.")] = None,
     since: Annotated[str, typer.Option("--since", help="How far back: 30m, 24h, 7d.")] = "24h",
     store: StorePath = None,
@@ -283,7 +295,7 @@ def waiting(store: StorePath = None, output: Output = None, *, utc: Utc = False,
         waits = attention.wait_lines_of(keeper, now)
         window = _window(keeper, now, "24h", everything=True)
         screen.show(lambda pen: tables.waiting_table(waits, window, pen), lambda: map(lines.wait_object, waits))
-        _hint(screen, *((f"explain {pasted(wait.run_id)}", "the first of them") for wait in waits[:1]))
+        screen.hint(*((f"explain {pasted(wait.run_id)}", "the first of them") for wait in waits[:1]))
         screen.fresh(window)
     _fail_on(fail_on, [wait.verdict for wait in waits])
 
@@ -300,13 +312,11 @@ def explain(
 ) -> None:
     """Why a run got its verdict: rules, evidence, what to do."""
     screen = _screen(output, store, utc=utc)
+    if policy and not _is_file(name):
+        raise typer.BadParameter("only for a FILE; a run of the store has the policy beside it", param_hint="--policy")
     it = _explained_file(name, policy) if _is_file(name) else _explained_run(name, store, screen)
     _show_explained(screen, it, as_note=output is NoteFormat.MD)
-    _hint(
-        screen,
-        (f"explain {name} --format md", "the same for a channel"),
-        ("rules", "how it is judged"),
-    )
+    screen.hint((f"explain {shlex.quote(name)} --format md", "the same for a channel"), ("rules", "how it is judged"))
     _fail_on(fail_on, [it.verdict.verdict])
 
 
@@ -323,31 +333,15 @@ def _screen(output: Format | NoteFormat | None, store: Path | None = None, *, ut
     return screen(output, utc=utc, store=store)
 
 
-def _hint(screen: Screen, *hints: tuple[str, str]) -> None:
-    from stopcause.render.hints import Hint
-
-    without_store = ("rules", "replay", "classify", "demo", "policy")
-    screen.hint(*(Hint(command, about, not command.startswith(without_store)) for command, about in hints))
-
-
-def _quoted(path: Path) -> str:
-    from stopcause.render.screen import path_words
-
-    return path_words(path)
-
-
 def _policy(path: Path | None) -> Policy | None:
     """The policy that a command was given, if any."""
+    return _loaded(path) if path else None
+
+
+def _loaded(path: Path | None) -> Policy:
     from stopcause.pipeline.policy_file import load_policy
 
-    return load_policy(path) if path else None
-
-
-def _policy_beside(store: Path) -> Policy:
-    """The policy that a store is judged by."""
-    from stopcause.pipeline.policy_file import load_policy
-
-    return load_policy(settings.policy_path(store))
+    return load_policy(path)
 
 
 def _time(text: str | None) -> datetime | None:
@@ -359,7 +353,7 @@ def _time(text: str | None) -> datetime | None:
         raise typer.BadParameter("give a time with offset, as 2026-11-28T08:00:00Z", param_hint="--now") from None
 
 
-def _verdicts(text: str | None, option: str = "--verdict") -> tuple[VerdictName | None, ...]:
+def _verdicts(text: str | None, option: str = "") -> tuple[VerdictName | None, ...]:
     """A list of verdicts; RUNNING is a run that has none yet."""
     from stopcause.classifier.verdict import VerdictName
 
@@ -372,7 +366,7 @@ def _verdicts(text: str | None, option: str = "--verdict") -> tuple[VerdictName 
 
 def _fail_on(text: str | None, found: Sequence[str | None]) -> None:
     """Exit with 1 where one of the verdicts is there."""
-    wanted = _verdicts(text, "--fail-on")
+    wanted = _verdicts(text)
     _exit_unless(not (text and any(name in found for name in wanted)))
 
 
@@ -428,7 +422,7 @@ def _reading(store: Path | None, screen: Screen, wanted: str = "") -> Iterator[t
     path, now = settings.store_path(store), _now()
     if not path.exists():
         _nothing_yet(screen, wanted)
-    with Keeper.open(path, _policy_beside(path), now) as keeper:
+    with Keeper.open(path, _loaded(settings.policy_path(path)), now) as keeper:
         if keeper.store.is_empty():
             _nothing_yet(screen, wanted)
         if stale := keeper.stale_policy():
@@ -443,7 +437,7 @@ def _nothing_yet(screen: Screen, wanted: str) -> None:
     if wanted:
         raise NotFoundError(f"No run {wanted!r}: this store has no records yet. `ingest` some first.")
     typer.echo("No runs yet: nothing has reported to this store.", err=not screen.is_table)
-    _hint(screen, ("ingest runs.jsonl", "takes in records from a file"), ("demo", "shows it on recorded runs"))
+    screen.hint(("ingest runs.jsonl", "takes in records from a file"), ("demo", "shows it on recorded runs"))
     raise typer.Exit(0)
 
 
@@ -470,7 +464,7 @@ def _show_runs(screen: Screen, keeper: Keeper, scope: Scope) -> Sequence[str | N
         lambda: (lines.row_object(row._asdict()) for row in rows),
     )
     newest = [(f"explain {pasted(row.run_id)}", "the newest of them") for row in rows[:1]]
-    _hint(screen, *newest, ("runs --attention", "what needs somebody"))
+    screen.hint(*newest, ("runs --attention", "what needs somebody"))
     return [row.verdict for row in rows]
 
 
@@ -483,7 +477,7 @@ def _show_attention(screen: Screen, keeper: Keeper, scope: Scope) -> Sequence[st
         lambda pen: tables.attention_screen(found, scope.window, pen),
         lambda: (lines.row_object(row._asdict()) for row in rows),
     )
-    _hint(screen, *tables.attention_commands(found))
+    screen.hint(*tables.attention_commands(found))
     return [row.verdict for row in rows]
 
 
@@ -500,20 +494,3 @@ def _show_explained(screen: Screen, it: Explained, *, as_note: bool) -> None:
 
     form = explain_note if as_note else explain_screen
     screen.show(lambda pen: form(it, pen), lambda: [lines.verdict_object(it.verdict)])
-
-
-@contextlib.contextmanager
-def _progress() -> Iterator[Callable[[int, int | None], None] | None]:
-    """How far an ingest is, on a terminal's stderr; taken away at the end."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    try:
-        yield lambda done, total: typer.echo(f"\r{_megabytes(done, total)}\x1b[K", err=True, nl=False)
-    finally:
-        typer.echo("\r\x1b[K", err=True, nl=False)
-
-
-def _megabytes(done: int, total: int | None) -> str:
-    share = f" of {total / 1e6:.1f} MB, {100 * done // total} %" if total else " MB"
-    return f"{done / 1e6:.1f}{share}"

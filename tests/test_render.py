@@ -105,6 +105,21 @@ def test_lists_of_all_cases_fit() -> None:
     assert_fits(tables.rules_screen(Pen()))
 
 
+@pytest.mark.parametrize(
+    ("places", "window", "line"),
+    [
+        (("prod",), Window(NOW, "24 h", NOW), "prod, last 24 h: 4128 runs of 9 agents."),
+        (("prod", "dev"), Window(NOW, "24 h", NOW), "Last 24 h: 4128 runs of 9 agents."),
+        ((), Window(NOW, "7 d", NOW, NOW, by_newest=True), "Last 7 d of records: 4128 runs of 9 agents."),
+        (("p" * 40,), Window(NOW, "", NOW), "All: 4128 runs of 9 agents."),
+    ],
+)
+def test_the_first_line_says_what_is_shown(places: tuple[str, ...], window: Window, line: str) -> None:
+    told = tables.window_line(window, 4128, 9, places, Pen(zone=UTC))
+
+    assert told == f"{line} As of 2026-11-28 09:00 +00:00"
+
+
 # Sentences
 
 

@@ -238,9 +238,9 @@ def explained(keeper: Keeper, name: str, now: datetime) -> Explained:
     detail = keeper.detail(_run_named(keeper, name), now)
     row = detail.history[-1] if detail.history else None
     alike = keeper.store.rows(verdicts=(row.verdict,), agent=row.agent, limit=None) if row else []
-    others = [each for each in alike if each.fingerprint == detail.verdict.group and each.run_id != detail.run.run_id]
+    group = [each for each in alike if each.fingerprint == detail.verdict.group]
     history = [_revision(each) for each in detail.history if each.attempt == detail.facts.attempt]
-    return Explained(detail.run, detail.facts, detail.verdict, history, _note(detail.verdict.group, others))
+    return Explained(detail.run, detail.facts, detail.verdict, history, _note(detail.verdict.group, group))
 
 
 def _run_named(keeper: Keeper, name: str) -> str:
@@ -256,8 +256,9 @@ def _revision(row: VerdictRow) -> Revision:
     return Revision(row.as_of, VerdictName(row.verdict) if row.verdict else None, row.reason)
 
 
-def _note(group: str, others: Sequence[VerdictRow]) -> GroupNote | None:
-    return GroupNote(group, len(others), min(row.last_at for row in others)) if others else None
+def _note(fingerprint: str, group: Sequence[VerdictRow]) -> GroupNote | None:
+    """How many others ended the same way; none where the run is alone, or is told at another time than its row."""
+    return GroupNote(fingerprint, len(group) - 1, min(row.last_at for row in group)) if group[1:] else None
 
 
 def run_lines(rows: Iterable[VerdictRow]) -> list[RunLine]:

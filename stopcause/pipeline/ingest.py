@@ -20,7 +20,7 @@ from stopcause.receipts.codec import AnyRecord, LineError
 
 Progress = Callable[[int, int | None], None]  # bytes done, bytes in all (None: not known)
 _BATCH_RECORDS = 50_000
-_BATCH_BYTES = 48 * 1024 * 1024  # a record is some ten times as large in memory as in its line
+_BATCH_BYTES = 32 * 1024 * 1024  # a record is some ten times as large in memory as in its line
 _NAMED_ERRORS = 5
 
 

@@ -85,11 +85,11 @@ def verdict_row(facts: Facts, verdict: Verdict, opened_at: datetime) -> VerdictR
 
 def _identity(facts: Facts) -> tuple[str | None, ...]:
     """Who it is: as the receipt says, which stands alone, else as the start said."""
-    start = _identity_of(facts.start) if facts.start else _NOBODY
-    if facts.stop is None:
-        return start
-    stop: tuple[str | None, ...] = _identity_of(facts.stop)
-    return tuple(mine or other for mine, other in zip(stop, start, strict=True)) if None in stop else stop
+    only = facts.stop or facts.start
+    said: tuple[str | None, ...] = _identity_of(only) if only else _NOBODY
+    if facts.start is None or only is facts.start or None not in said:
+        return said
+    return tuple(mine or other for mine, other in zip(said, _identity_of(facts.start), strict=True))
 
 
 def _finding(finding: Finding) -> str:

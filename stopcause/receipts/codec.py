@@ -16,6 +16,7 @@ from typing import Annotated, Any, NamedTuple, TypeVar
 from pydantic import Field, TypeAdapter, ValidationError
 
 from stopcause.receipts import identifiers, model, vocabulary
+from stopcause.receipts.pseudonyms import pseudonym
 
 AnyRecord = model.Record | model.UnknownRecord
 T = TypeVar("T", bound=model.Value)
@@ -128,14 +129,14 @@ def _personal_in_receipt(record: model.RunStopped) -> dict[str, Any]:
 def _personal_fields(value: model.Value) -> dict[str, Any]:
     held = value.__dict__
     changes: dict[str, Any] = {
-        name: identifiers.pseudonym(text)
+        name: pseudonym(text)
         for name in _PERSONAL_FIELDS
         if (text := held.get(name)) is not None and identifiers.is_personal(text)
     }
     labels = held.get("labels")
     if labels and any(map(identifiers.is_personal, labels.values())):
         changes["labels"] = {
-            name: identifiers.pseudonym(text) if identifiers.is_personal(text) else text
+            name: pseudonym(text) if identifiers.is_personal(text) else text
             for name, text in labels.items()
         }
     return changes
@@ -244,7 +245,7 @@ def _keep_extra(parsed: dict[str, Any], place: str, value: object) -> None:
     scalar = isinstance(value, bool | int | float) or (isinstance(value, str) and identifiers.is_identifier(value))
     if scalar and identifiers.is_identifier(place):
         personal = isinstance(value, str) and identifiers.is_personal(value)
-        extra[place] = identifiers.pseudonym(str(value)) if personal else value
+        extra[place] = pseudonym(str(value)) if personal else value
     elif value is not None:
         extra["dropped_keys"] = extra.get("dropped_keys", 0) + 1
 

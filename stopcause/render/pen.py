@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import textwrap
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import NamedTuple
@@ -110,15 +111,16 @@ def tail(identifier: str | None, length: int = ID_TAIL) -> str:
 
 def short_names(identifiers: Sequence[str], most: int = 16) -> dict[str, str]:
     """A name for each run of a list: the end of its id, long enough to be that run's alone, and no option."""
-    return {each: _short_name(each, identifiers, most) for each in identifiers}
-
-
-def _short_name(identifier: str, others: Sequence[str], most: int) -> str:
-    for length in range(ID_TAIL, min(len(identifier), most)):
-        end = identifier[-length:]
-        if not end.startswith("-") and sum(each.endswith(end) for each in others) == 1:
-            return end
-    return identifier[-most:].lstrip("-")
+    names: dict[str, str] = {}
+    left = set(identifiers)
+    for length in range(ID_TAIL, most):
+        ends = Counter(each[-length:] for each in set(identifiers))
+        alone = {each for each in left if ends[each[-length:]] == 1 and not each[-length:].startswith("-")}
+        names |= {each: each[-length:] for each in alone}
+        left -= alone
+        if not left:
+            break
+    return names | {each: each[-most:].lstrip("-") for each in left}
 
 
 def pasted(identifier: str) -> str:

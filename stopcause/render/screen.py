@@ -5,10 +5,11 @@ The answer is stdout's. Hints, freshness and complaints are stderr's, and only p
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +19,8 @@ from stopcause.render import lines
 from stopcause.render.hints import Caller, Hint, hint_lines, program_name, shown_path
 from stopcause.render.pen import Pen, age
 from stopcause.render.views import Window
+
+_WITHOUT_STORE = ("classify", "demo", "policy", "replay", "rules", "schema")
 
 
 class Screen(NamedTuple):
@@ -31,10 +34,15 @@ class Screen(NamedTuple):
         """Print the answer in the one form or the other; the other is not made."""
         write(table(self.pen) if self.is_table else map(lines.as_line, objects()))
 
-    def hint(self, *hints: Hint) -> None:
-        """Print commands that can be pasted."""
+    def path(self, path: Path) -> str:
+        """A path for a hint."""
+        return path_words(path)
+
+    def hint(self, *hints: tuple[str, str]) -> None:
+        """Print commands that can be pasted, each with what it is good for."""
         if self.is_table and hints:
-            say(["", *hint_lines(self.caller, hints)])
+            told = [Hint(command, about, not command.startswith(_WITHOUT_STORE)) for command, about in hints]
+            say(["", *hint_lines(self.caller, told)])
 
     def fresh(self, window: Window) -> None:
         """Print how fresh the answer is."""
@@ -75,4 +83,22 @@ def write(text: Iterable[str]) -> None:
 def say(text: Sequence[str]) -> None:
     """Lines for stderr."""
     sys.stderr.write("".join(f"{line}\n" for line in text))
+    sys.stderr.flush()
+
+
+@contextlib.contextmanager
+def progress() -> Iterator[Callable[[int, int | None], None] | None]:
+    """How far a long read is, in bytes done and in all; on a terminal's stderr, and taken away at the end."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    try:
+        yield _report
+    finally:
+        sys.stderr.write("\r\x1b[K")
+
+
+def _report(done: int, total: int | None) -> None:
+    share = f" of {total / 1e6:.1f} MB, {100 * done // total} %" if total else " MB"
+    sys.stderr.write(f"\r{done / 1e6:.1f}{share}\x1b[K")
     sys.stderr.flush()

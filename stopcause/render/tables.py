@@ -32,6 +32,7 @@ from stopcause.render.why import lacks
 
 _SECOND_LINE = 7  # where the second line of a group begins
 _VERDICT = 20
+_AS_OF = 30  # the end of a first line: the time and its offset
 
 
 # Runs -----------------------------------------------------------------------------------------------------------------
@@ -39,14 +40,12 @@ _VERDICT = 20
 
 def window_line(window: Window, runs: int, agents: int, environments: Sequence[str], pen: Pen) -> str:
     """The first line of a list: what it covers, and as of when."""
-    place = f"{environments[0]}, " if len(environments) == 1 else ""
     last = f"last {window.span} of records" if window.by_newest else f"last {window.span}"
-    if not window.span:
-        last = "all"
-    head = f"{place}{last}: {count(runs, 'run')} of {count(agents, 'agent')}."
-    if cells(head) > WIDTH - 30:
-        head = head.removeprefix(place)
-    return cut(head[0].upper() + head[1:], WIDTH - 30) + f" As of {pen.time(window.now)}"
+    said = f"{last if window.span else 'all'}: {count(runs, 'run')} of {count(agents, 'agent')}."
+    head = f"{environments[0]}, {said}" if len(environments) == 1 else ""
+    if not head or cells(head) > WIDTH - _AS_OF:
+        head = said[0].upper() + said[1:]
+    return f"{cut(head, WIDTH - _AS_OF)} As of {pen.time(window.now)}"
 
 
 def runs_screen(lines: Sequence[RunLine], window: Window, pen: Pen, *, most: int | None = None) -> list[str]:

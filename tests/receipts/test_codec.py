@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stopcause.receipts import codec, identifiers, model
+from stopcause.receipts import codec, model, pseudonyms
 from stopcause.receipts.codec import LineError, read_line, read_lines, write_line
 
 SMALLEST: dict[str, Any] = {
@@ -42,8 +42,8 @@ def refused(text: bytes) -> LineError:
 @pytest.fixture(autouse=True)
 def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STOPCAUSE_HMAC_KEY", "a key of the tests")
-    identifiers.hmac_key.cache_clear()
-    identifiers.pseudonym.cache_clear()
+    pseudonyms.hmac_key.cache_clear()
+    pseudonyms.pseudonym.cache_clear()
 
 
 def test_the_smallest_receipt_is_a_record_with_an_id() -> None:

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stopcause.receipts import identifiers
+from stopcause.receipts import identifiers, pseudonyms
 
 
 @pytest.fixture(autouse=True)
 def _no_key_remembered() -> None:
-    identifiers.hmac_key.cache_clear()
-    identifiers.pseudonym.cache_clear()
+    pseudonyms.hmac_key.cache_clear()
+    pseudonyms.pseudonym.cache_clear()
 
 
 @given(st.text())
@@ -44,18 +44,18 @@ def test_spaces_of_a_display_name_become_underscores(text: str, name: str | None
 
 
 def test_a_key_is_made_once_and_only_its_owner_can_read_it(own_data: Path) -> None:
-    first = identifiers.hmac_key()
-    identifiers.hmac_key.cache_clear()
+    first = pseudonyms.hmac_key()
+    pseudonyms.hmac_key.cache_clear()
 
     path = own_data / "hmac.key"
-    assert identifiers.hmac_key() == first == path.read_bytes()
+    assert pseudonyms.hmac_key() == first == path.read_bytes()
     assert len(first) == 32
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert list(own_data.iterdir()) == [path]
 
 
-def test_processes_that_start_at_once_end_up_with_one_key(own_data: Path) -> None:
-    code = "from stopcause.receipts.identifiers import pseudonym; print(pseudonym('bob@example.com'))"
+def test_processes_that_start_at_once_end_up_with_one_key() -> None:
+    code = "from stopcause.receipts.pseudonyms import pseudonym; print(pseudonym('bob@example.com'))"
     started = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(4)]
 
     said = {process.communicate()[0] for process in started}
@@ -65,10 +65,10 @@ def test_processes_that_start_at_once_end_up_with_one_key(own_data: Path) -> Non
 
 def test_the_key_of_the_settings_decides(monkeypatch: pytest.MonkeyPatch, own_data: Path) -> None:
     monkeypatch.setenv("STOPCAUSE_HMAC_KEY", "one")
-    one = identifiers.pseudonym("bob@example.com")
-    identifiers.hmac_key.cache_clear()
-    identifiers.pseudonym.cache_clear()
+    one = pseudonyms.pseudonym("bob@example.com")
+    pseudonyms.hmac_key.cache_clear()
+    pseudonyms.pseudonym.cache_clear()
     monkeypatch.setenv("STOPCAUSE_HMAC_KEY", "two")
 
-    assert identifiers.pseudonym("bob@example.com") != one
+    assert pseudonyms.pseudonym("bob@example.com") != one
     assert not list(own_data.iterdir())
