@@ -120,7 +120,7 @@ def _fired_bound(stop: model.RunStopped) -> StopCause | None:
 def step_limits_of(stop: model.RunStopped, start: model.RunStarted | None) -> tuple[float, ...]:
     """The step limits that the run's own count can be held against: same unit, not over a thread; 0 is no limit."""
     found: list[float] = []
-    for limit in stop.limits or (start and start.limits) or ():
+    for limit in (*(stop.limits or ()), *((start and start.limits) or ())):
         comparable = limit.unit == stop.step_unit and limit.scope is not vocabulary.Scope.THREAD
         if limit.kind is LimitKind.STEPS and limit.limit and comparable:
             found.append(limit.limit)
@@ -145,14 +145,14 @@ def lease_end(own: AttemptRecords) -> datetime | None:
 
 def says_progress(progress: model.Progress | None) -> bool:
     """Whether the receipt says anything of progress, in either direction."""
-    return progress is not None and (progress.made is not None or progress.in_flight_tools is not None)
+    return progress is not None and (progress.made, progress.last_at, progress.in_flight_tools) != (None, None, None)
 
 
-def progress_at(useful: Sequence[datetime], stop: model.RunStopped | None) -> datetime | None:
+def progress_at(useful: Sequence[datetime], stop: model.RunStopped | None, skew: timedelta) -> datetime | None:
     """When the last useful thing happened; a tool in flight, or progress without a time, counts as at the stop."""
     if stop is None or (stop.progress is None and not useful):
         return max(useful, default=None)
-    signs = [at for at in useful if at <= stop.at]
+    signs = [at for at in useful if at <= stop.at + skew]
     progress = stop.progress
     if progress is not None:
         if progress.in_flight_tools or (progress.made and progress.last_at is None):

@@ -6,14 +6,14 @@ falls through to UNCERTAIN with the code; where the run's own cause did not need
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from stopcause.classifier.approvals import NO, YES, Status, Wait
+from stopcause.classifier.approvals import KEEPS_WAITING, NO, YES, Status, Wait
 from stopcause.classifier.fold import Facts
 from stopcause.receipts import vocabulary
 from stopcause.receipts.model import RunStopped
-from stopcause.receipts.vocabulary import Finish, StopCause
+from stopcause.receipts.vocabulary import Finish, LimitKind, StopCause
 
 # Kinds of evidence, as bits: a rule needs some, a contradiction voids some.
 FAILURE = 1 << 0
@@ -33,7 +33,7 @@ ABORT = 1 << 13
 NO_PROGRESS = 1 << 14
 NOT_KNOWN = 1 << 15
 EVERYTHING = (1 << 16) - 1
-OWN_BOUND = 0  # whichever bound the run's own cause claims
+OWN_BOUND = None  # whichever bound the run's own cause claims
 
 _BOUNDS: dict[StopCause | None, int] = {
     StopCause.STEP_LIMIT: STEP_BOUND,
@@ -66,11 +66,12 @@ _COUNTED = frozenset({StopCause.STEP_LIMIT, StopCause.TOKEN_BUDGET, StopCause.CO
 
 
 class Contradiction(NamedTuple):
-    """A card: the code, when it is seen, what it voids (bits), and the check."""
+    """A card: the code, when it is seen, the fields that show it, what it voids (bits), and the check."""
 
     code: str
     seen_when: str
-    voids: int
+    shown_by: tuple[str, ...]
+    voids: int | None
     check: Callable[[Facts, RunStopped], bool]
 
 
@@ -100,8 +101,31 @@ def _limit_not_reached(facts: Facts, stop: RunStopped) -> bool:
     counted = [(c.observed, c.limit) for c in facts.claimed if c.limit is not None and c.observed is not None]
     if counted:
         return all(observed < limit for observed, limit in counted)
-    limits = facts.step_limits if facts.cause is StopCause.STEP_LIMIT else ()
-    return bool(limits) and stop.steps is not None and stop.steps < min(limits)
+    limits, used = _limits_and_use(facts, stop)
+    return bool(limits) and used is not None and used < min(limits)
+
+
+def _limits_and_use(facts: Facts, stop: RunStopped) -> tuple[Sequence[float], float | None]:
+    """Where no condition counted: the limits of the kind that is claimed, and what the receipt says was used.
+
+    A later attempt is left out: its count says nothing about a limit over the whole run.
+    """
+    usage = stop.usage
+    if facts.attempt > 1:
+        return (), None
+    if facts.cause is StopCause.STEP_LIMIT:
+        return facts.step_limits, stop.steps
+    if usage is None:
+        return (), None
+    if facts.cause is StopCause.COST_BUDGET:
+        return _limits(stop, LimitKind.COST), usage.cost_usd
+    known = usage.input_tokens is not None and usage.output_tokens is not None
+    total = (usage.input_tokens or 0) + (usage.output_tokens or 0)
+    return _limits(stop, LimitKind.TOKENS), total if known else None
+
+
+def _limits(stop: RunStopped, kind: LimitKind) -> list[float]:
+    return [each.limit for each in stop.limits or () if each.kind is kind and each.limit]
 
 
 def _condition_not_fired(facts: Facts, _stop: RunStopped) -> bool:
@@ -133,15 +157,15 @@ def _effect_after_stop(facts: Facts, stop: RunStopped) -> bool:
     return bool(stop.effects_after_stop) or facts.late_signs
 
 
-def _duplicate_effect(facts: Facts, _stop: RunStopped) -> bool:
+def _duplicate_effect(facts: Facts, _stop: RunStopped | None = None) -> bool:
     return bool(facts.effects) and any(len(keys) > 1 for keys in facts.effects.values())
 
 
-def _approval_bypassed(facts: Facts, _stop: RunStopped) -> bool:
+def _approval_bypassed(facts: Facts, _stop: RunStopped | None = None) -> bool:
     return bool(facts.waits) and any(wait.executed and wait.decision is None for wait in facts.waits)
 
 
-def _approval_mismatch(facts: Facts, _stop: RunStopped) -> bool:
+def _approval_mismatch(facts: Facts, _stop: RunStopped | None = None) -> bool:
     finished = facts.cause in vocabulary.FINISHED
     return bool(facts.waits) and any(_mismatches(wait, finished=finished) for wait in facts.waits)
 
@@ -154,7 +178,8 @@ def _mismatches(wait: Wait, *, finished: bool) -> bool:
 
 
 def _nested_disagreement(facts: Facts, stop: RunStopped) -> bool:
-    if stop.error is None or facts.cause not in vocabulary.FINISHED:
+    filled = stop.error is not None and any(value is not None for value in vars(stop.error).values())
+    if not filled or facts.cause not in vocabulary.FINISHED:
         return False
     return not any(counts and counts.recovered for counts in (stop.tool_errors, stop.model_errors))
 
@@ -177,100 +202,123 @@ CONTRADICTIONS = (
     Contradiction(
         "stream_rejected",
         "the stream broke its protocol",
+        ("stop_cause",),
         EVERYTHING & ~FAILURE,
         _stream_rejected,
     ),
     Contradiction(
         "outcome_type_unknown",
         "the stream ended in a way that this version does not know",
+        ("stop_cause", "reason_code"),
         EVERYTHING & ~FAILURE,
         _outcome_type_unknown,
     ),
     Contradiction(
         "pending_tool_calls",
         "the finish is natural, yet calls are unanswered",
+        ("stop_cause", "pending_tool_calls"),
         FINISH,
         _pending_tool_calls,
     ),
     Contradiction(
         "limit_overrun",
         "more steps than an enforced step limit allows (one more with forced_wrapup)",
+        ("steps", "limits", "conditions"),
         STEP_BOUND | FINISH,
         _limit_overrun,
     ),
     Contradiction(
         "limit_not_reached",
         "a step, token or cost bound is claimed below its limit",
+        ("stop_cause", "conditions", "limits", "steps", "usage"),
         OWN_BOUND,
         _limit_not_reached,
     ),
     Contradiction(
         "condition_not_fired",
         "the condition of the bound that is claimed says that it did not fire",
+        ("stop_cause", "conditions"),
         OWN_BOUND,
         _condition_not_fired,
     ),
     Contradiction(
         "finish_unknown",
         "the finish reason says nothing",
+        ("finish_reason",),
         FINISH,
         _finish_unknown,
     ),
     Contradiction(
         "finish_mismatch",
         "the finish reason is not one of a finish",
+        ("stop_cause", "finish_reason"),
         FINISH,
         _finish_mismatch,
     ),
     Contradiction(
         "unsafe_step_executed",
         "calls of a step that was cut off were executed",
+        ("unsafe_steps", "finish_reason", "tool_calls"),
         FINISH | _CUT_BOUNDS,
         _unsafe_step_executed,
     ),
     Contradiction(
         "effect_after_stop",
         "something happened after the stop",
+        ("effects_after_stop", "run.progress"),
         FINISH | GUARDRAIL | DENIAL | EXPIRY,
         _effect_after_stop,
     ),
     Contradiction(
         "duplicate_effect",
         "two effects on one subject",
+        ("outcomes",),
         _FINISH_AND_RECEIPTS,
         _duplicate_effect,
     ),
     Contradiction(
         "approval_bypassed",
         "a gated call ran without a decision",
+        ("approvals",),
         _FINISH_AND_RECEIPTS | WAIT,
         _approval_bypassed,
     ),
     Contradiction(
         "approval_mismatch",
         "approved and never run, denied and yet run, or decided by a machine",
+        ("approvals",),
         _FINISH_AND_RECEIPTS,
         _approval_mismatch,
     ),
     Contradiction(
         "nested_disagreement",
         "it finished, yet it names an error that nothing recovered",
+        ("stop_cause", "error"),
         FINISH,
         _nested_disagreement,
     ),
     Contradiction(
         "abort_not_observed",
         "an abort was asked for and never observed",
+        ("abort",),
         FINISH | ABORT,
         _abort_not_observed,
     ),
     Contradiction(
         "negative_duration",
         "it ended before it began",
+        ("started_at", "at"),
         TIME_BOUND,
         _negative_duration,
     ),
 )
+
+
+_OF_ANY_RUN = {
+    "duplicate_effect": _duplicate_effect,
+    "approval_bypassed": _approval_bypassed,
+    "approval_mismatch": _approval_mismatch,
+}
 
 
 class Voided(NamedTuple):
@@ -279,6 +327,12 @@ class Voided(NamedTuple):
     bits: int = 0
     reason: str | None = None
     others: tuple[str, ...] = ()
+    shown_by: tuple[str, ...] = ()  # the fields that show the reason
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """Every code that was seen."""
+        return (self.reason, *self.others) if self.reason else self.others
 
 
 NOTHING_VOIDED = Voided()
@@ -286,32 +340,41 @@ _CHECKS = tuple((card, card.check) for card in CONTRADICTIONS)
 
 
 def void(facts: Facts) -> Voided:
-    """Hold the facts of an attempt against every card."""
+    """Hold the facts of an attempt against every card. What needs no receipt is looked for in open runs, too."""
     if facts.disputed:
-        return Voided(EVERYTHING & ~WAIT, TWO_TERMINALS)
+        return Voided(EVERYTHING & ~WAIT, TWO_TERMINALS, shown_by=("stop_cause", "reason_code", "boundary"))
     stop = facts.stop
-    if stop is None:
+    if stop is not None:
+        seen = [card for card, check in _CHECKS if check(facts, stop)]
+    elif facts.waits or facts.effects:
+        seen = [card for card in CONTRADICTIONS if card.code in _OF_ANY_RUN and _OF_ANY_RUN[card.code](facts)]
+    else:
         return NOTHING_VOIDED
-    seen = [card for card, check in _CHECKS if check(facts, stop)]
-    if not seen:
-        return NOTHING_VOIDED
-    needed = NEEDED_BY[facts.cause]
-    return _weigh(seen, needed, needed | (WAIT if _keeps_waiting(facts) else 0))
+    return _weigh(seen, facts) if seen else NOTHING_VOIDED
 
 
-def _weigh(seen: list[Contradiction], own: int, needed: int) -> Voided:
-    bits, reason, others = 0, None, []
+def _weigh(seen: list[Contradiction], facts: Facts) -> Voided:
+    own = NEEDED_BY[facts.cause]
+    needed = own | _needed_by_waits(facts)
+    taken = next((card for card in seen if (card.voids or own) & needed), None)
+    bits = 0
     for card in seen:
-        voids = card.voids or own
-        bits |= voids
-        if reason is None and voids & needed:
-            reason = card.code
-        else:
-            others.append(card.code)
-    return Voided(bits, reason, tuple(others))
+        bits |= own if card.voids is OWN_BOUND else card.voids
+    others = tuple(card.code for card in seen if card is not taken)
+    return Voided(bits, taken and taken.code, others, taken.shown_by if taken else ())
 
 
-def _keeps_waiting(facts: Facts) -> bool:
-    """Whether it needs the evidence of a wait: it still waits, or would if the gated call had not run undecided."""
-    keeps = (Status.OPEN, Status.DECIDED)
-    return any(wait.status in keeps or (wait.executed and wait.decision is None) for wait in facts.waits)
+def _needed_by_waits(facts: Facts) -> int:
+    """What evidence the approvals of a run call for, beside what its cause does."""
+    needed = 0
+    for wait in facts.waits:
+        if wait.status in KEEPS_WAITING or (wait.executed and wait.decision is None):
+            needed |= WAIT
+        if facts.cause in vocabulary.WAITING:
+            needed |= _END_OF_WAIT.get(wait.status, 0)
+            if wait.executed and wait.decision in NO:
+                needed |= FINISH  # the gated call ran, so something finished
+    return needed
+
+
+_END_OF_WAIT = {Status.DENIED: DENIAL, Status.WITHDRAWN: DENIAL, Status.EXPIRED: EXPIRY, Status.OVER: EXPIRY}

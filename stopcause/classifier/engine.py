@@ -26,8 +26,9 @@ def judge_all(
 ) -> Iterator[Verdict]:
     """A verdict on the latest attempt of every run among the records."""
     runs = fold.group(records)
+    resumers = resumers_by_run(runs.values())
     for run in runs.values():
-        yield judge_run(run, policy, now, resumers_of(run, runs.values()))
+        yield judge_run(run, policy, now, resumers.get(run.run_id, ()))
 
 
 def judge_run(
@@ -37,16 +38,25 @@ def judge_run(
     return judge(fold.facts_of(run, attempt or run.latest, policy, now, resumers))
 
 
+def resumers_by_run(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    """Who says to take up whom."""
+    found: dict[str, list[Run]] = {}
+    for run in runs:
+        for resumed in dict.fromkeys(run.links()):
+            found.setdefault(resumed, []).append(run)
+    return found
+
+
 def resumers_of(run: Run, runs: Iterable[Run]) -> list[Run]:
     """The runs that say that they take this one up."""
-    return [other for other in runs if other.resumes_run_id == run.run_id]
+    return resumers_by_run(runs).get(run.run_id, [])
 
 
 def judge(facts: Facts) -> Verdict:
     """The verdict on an attempt: the first rule that matches."""
     gone = contradictions.void(facts)
     if rules.is_running(facts):
-        return _running(facts)
+        return _running(facts, gone)
     for rule in rules.RULES:
         match = rule.match(facts, gone)
         if match is not None:
@@ -72,10 +82,10 @@ def trace(facts: Facts) -> tuple[Tried, ...]:
     return tuple(tried)
 
 
-def _running(facts: Facts) -> Verdict:
+def _running(facts: Facts, gone: contradictions.Voided) -> Verdict:
     moments = (facts.lease_ends,) if facts.lease_ends else ()
     match = Match(RUNNING, ("lease_s",), moments=moments, settled=False)
-    return _fill(facts, match, None, RUNNING, "Nothing to do yet.", contradictions.NOTHING_VOIDED)
+    return _fill(facts, match, None, RUNNING, "Nothing to do yet.", gone)
 
 
 def _verdict(facts: Facts, gone: contradictions.Voided, rule: Rule, match: Match) -> Verdict:
@@ -107,17 +117,21 @@ def _fill(
         findings=_findings(facts, match, gone),
         missing=match.missing,
         action=action,
-        retry=_retry(facts, name, match.reason, gone, answered=answered),
-        group=_group(name, match.reason, facts.cause, agent, environment, _detail(facts, name)),
+        retry=_retry(facts, name, gone, answered=answered),
+        group=_group(name, match.reason, facts.cause, agent, environment, detail_of(facts, name)),
         settled=match.settled and not late,
         judge_again_at=min((at for at in moments if at > facts.now), default=None) if moments else None,
-        resolved_by=facts.resolved_by if answered else None,
+        resolved_by=_resolved_by(facts) if answered else None,
         policy_version=facts.policy.version,
         policy_digest=facts.policy.digest,
         classifier_version=CLASSIFIER_VERSION,
         as_of=facts.now,
         record_ids=facts.record_ids,
     )
+
+
+def _resolved_by(facts: Facts) -> str | None:
+    return next((wait.answered_by for wait in facts.waits if wait.answered_by), None)
 
 
 def _is_ahead(facts: Facts) -> bool:
@@ -130,25 +144,24 @@ def _is_late_span(facts: Facts) -> bool:
     return spans and facts.now < facts.last_at + facts.policy.defaults.settle
 
 
-def _retry(
-    facts: Facts, name: VerdictName | None, reason: str, gone: contradictions.Voided, *, answered: bool
-) -> Retry:
+def _retry(facts: Facts, name: VerdictName | None, gone: contradictions.Voided, *, answered: bool) -> Retry:
     if name is None or name is VerdictName.VERIFIED_COMPLETE or answered:
         return Retry.NO
     if name in _WAITS:
         return Retry.RESUME
-    if reason in _DO_NOT_REPEAT or (gone.others and not _DO_NOT_REPEAT.isdisjoint(gone.others)):
+    if gone.bits and not _DO_NOT_REPEAT.isdisjoint(gone.codes):
         return Retry.NO
     if facts.cause is StopCause.QUOTA and name is not VerdictName.UNCERTAIN:
         return Retry.LATER
-    unharmed = facts.stop is not None and facts.stop.tool_calls == 0 and not gone.reason and not gone.others
+    # An earlier attempt may have called tools, whatever this one says of itself.
+    unharmed = facts.stop is not None and facts.stop.tool_calls == 0 and facts.attempt == 1 and not gone.bits
     return Retry.SAFE if unharmed else Retry.CHECK_FIRST
 
 
 def _findings(facts: Facts, match: Match, gone: contradictions.Voided) -> tuple[Finding, ...]:
     found = match.findings + facts.findings
-    if gone.others:
-        found += tuple(Finding(code) for code in gone.others)
+    if gone.bits:
+        found += tuple(Finding(code) for code in gone.codes if code != match.reason)
     if facts.stop is not None:
         found += _counted(facts.stop)
     return tuple(dict.fromkeys(found)) if found else ()
@@ -170,11 +183,11 @@ def _counted(stop: model.RunStopped) -> tuple[Finding, ...]:
     return tuple(found)
 
 
-def _detail(facts: Facts, name: VerdictName | None) -> str:
+def detail_of(facts: Facts, name: VerdictName | None) -> str:
     """What tells groups of one reason apart: failed tool, error type, condition, contract, or the hook's version."""
     stop = facts.stop
     if name is VerdictName.UNCERTAIN:
-        seen = stop or facts.start
+        seen = facts.identity
         return f"{seen.adapter or ''}/{seen.adapter_version or ''}" if seen else ""
     if name is VerdictName.FALSE_COMPLETE:
         return facts.contract_name or ""

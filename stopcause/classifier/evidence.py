@@ -22,6 +22,7 @@ class Look(NamedTuple):
     record_id: str
     outcome: Outcome
     in_process: bool
+    subject: str | None  # what it is about: as it says, else as its attempt or run says
 
 
 class Expected(NamedTuple):
@@ -57,18 +58,38 @@ def prove(looks: Sequence[Look], expected: Expected) -> Proof:
     weighed = [Weighed(look, _worth(look, expected)) for look in sorted(looks, key=_order) if _concerns(look, expected)]
     if not weighed:
         return NO_PROOF
-    latest: dict[tuple[str | None, str | None], Weighed] = {}
-    for each in weighed:
-        if each.worth in ("holds", "refutes"):
-            latest[(each.look.outcome.check, each.look.outcome.subject)] = each
+    latest = _latest(weighed)
     findings = tuple(_findings(weighed))
     refuting = [each for each in latest.values() if each.worth == "refutes"]
     if refuting:
         return Proof("receipt_refuted", evidence=_names(refuting), findings=findings)
-    if latest and _all_checks_hold(latest, expected.contract):
+    if latest and _all_checks_hold(latest.values(), expected.contract):
         return Proof(met=True, evidence=_names(latest.values()), findings=findings)
-    faults = [fault for fault in ("receipt_stale", "receipt_weak", "self_claim_only") if _has(weighed, fault)]
-    return Proof(faults[0] if faults and not latest else None, evidence=_names(weighed), findings=findings)
+    short = [each for each in weighed if each.worth in _FAULTS and _key(each.look) not in latest]
+    fault = min((each.worth for each in short), key=_FAULTS.index, default=None)
+    return Proof(fault, evidence=_names(short or weighed), findings=findings)
+
+
+_FAULTS = ("receipt_stale", "receipt_weak", "self_claim_only")
+
+
+def _latest(weighed: Iterable[Weighed]) -> dict[tuple[str | None, str | None], Weighed]:
+    """The latest look that counts for each (check, subject); the run's own no only until somebody else says yes."""
+    latest: dict[tuple[str | None, str | None], Weighed] = {}
+    for each in weighed:
+        if each.worth == "holds":
+            latest = {key: other for key, other in latest.items() if not _is_claim(other.look.outcome)}
+        if each.worth in ("holds", "refutes"):
+            latest[_key(each.look)] = each
+    return latest
+
+
+def _key(look: Look) -> tuple[str | None, str | None]:
+    return look.outcome.check, look.subject
+
+
+def _is_claim(outcome: Outcome) -> bool:
+    return outcome.issuer is None or outcome.issuer.type is IssuerType.RUN
 
 
 def _order(look: Look) -> tuple[datetime, str]:
@@ -79,23 +100,22 @@ def _concerns(look: Look, expected: Expected) -> bool:
     """A look at another contract or another target proves nothing here, in either direction."""
     outcome = look.outcome
     other_contract = outcome.contract and expected.contract_name and outcome.contract != expected.contract_name
-    other_subject = outcome.subject and expected.subject and outcome.subject != expected.subject
+    other_subject = look.subject and expected.subject and look.subject != expected.subject
     return not other_contract and not other_subject
 
 
 def _worth(look: Look, expected: Expected) -> str:
-    outcome = look.outcome
-    claimed = outcome.issuer is None or outcome.issuer.type is IssuerType.RUN
-    if outcome.polarity is Polarity.REFUTED:
-        return "refutes" if claimed or _may_vouch(look, expected.contract) else "unlisted"
-    if outcome.polarity is not Polarity.CONFIRMED:
+    outcome, refuted = look.outcome, look.outcome.polarity is Polarity.REFUTED
+    if not refuted and outcome.polarity is not Polarity.CONFIRMED:
         return "unknown"
-    if claimed:
+    if _is_claim(outcome) and not refuted:
         return "self_claim_only"
-    if not _may_vouch(look, expected.contract):
+    if not _is_claim(outcome) and not _may_vouch(look, expected.contract):
         return "unlisted"
-    if outcome.pre_state is PreState.SAME or not _is_fresh(look, expected.since):
+    if not _is_fresh(look, expected.since) or (outcome.pre_state is PreState.SAME and not refuted):
         return "receipt_stale"
+    if refuted:
+        return "refutes"
     minimum = (expected.contract or DEFAULT_CONTRACT).min_strength
     strength = Strength.HUMAN if outcome.strength is None and _is_by(outcome, IssuerType.HUMAN) else outcome.strength
     return "holds" if strength is not None and _STRENGTH[strength] >= _STRENGTH[minimum] else "receipt_weak"
@@ -120,14 +140,15 @@ def _is_fresh(look: Look, since: datetime | None) -> bool:
     return since is None or (look.outcome.observed_at or look.at) >= since
 
 
-def _all_checks_hold(latest: dict[tuple[str | None, str | None], Weighed], contract: Contract | None) -> bool:
-    """Every check that the contract names has a look that holds; without named checks, one look is enough."""
+def _all_checks_hold(holding: Iterable[Weighed], contract: Contract | None) -> bool:
+    """Every check that the contract names has a look that holds; without named checks, one look is enough.
+
+    A person who confirms without naming a check vouches for all of them.
+    """
     wanted = {each.check for each in contract.checks} if contract else set()
-    return wanted <= {check for check, _subject in latest}
-
-
-def _has(weighed: Iterable[Weighed], worth: str) -> bool:
-    return any(each.worth == worth for each in weighed)
+    checks = {each.look.outcome.check for each in holding}
+    person = any(each.look.outcome.check is None and _is_by(each.look.outcome, IssuerType.HUMAN) for each in holding)
+    return person or wanted <= checks
 
 
 def _names(weighed: Iterable[Weighed]) -> tuple[str, ...]:
@@ -154,11 +175,10 @@ def effect_keys(looks: Iterable[Look]) -> frozenset[str]:
     return frozenset(each.effect_key for each in confirmed if each.effect_key)
 
 
-def effects(looks: Iterable[Look], target: str | None) -> dict[str, frozenset[str]]:
+def effects(looks: Iterable[Look]) -> dict[str, frozenset[str]]:
     """The confirmed effects by subject; those of which no subject is known are nobody's duplicate."""
     found: dict[str, frozenset[str]] = {}
     for look in looks:
-        subject = look.outcome.subject or target
-        if subject and look.outcome.effect_key and look.outcome.polarity is Polarity.CONFIRMED:
-            found[subject] = found.get(subject, frozenset()) | {look.outcome.effect_key}
+        if look.subject and look.outcome.effect_key and look.outcome.polarity is Polarity.CONFIRMED:
+            found[look.subject] = found.get(look.subject, frozenset()) | {look.outcome.effect_key}
     return found

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -28,11 +28,13 @@ from stopcause.classifier.attempt import (
 from stopcause.classifier.policy import AgentEntry, Contract, Policy, Subject
 from stopcause.classifier.verdict import Finding
 from stopcause.receipts import model, vocabulary
-from stopcause.receipts.vocabulary import StopCause
+from stopcause.receipts.vocabulary import Boundary, StopCause
+
+_IN_PROCESS = frozenset({Boundary.CALL, Boundary.CALLBACK, Boundary.EXCEPTION})
 
 
 class Run(NamedTuple):
-    """All that was recorded of one run, without repeats, by attempt and in order."""
+    """All that was recorded of one run, without repeats, by attempt (in order of its number) and in order."""
 
     run_id: str
     attempts: Mapping[int, tuple[model.RunRecord, ...]]
@@ -47,10 +49,19 @@ class Run(NamedTuple):
 
     @property
     def resumes_run_id(self) -> str | None:
-        """The run that this one takes up."""
-        records = (record for records in self.attempts.values() for record in records)
-        links = (record.resumes_run_id for record in records if isinstance(record, LINKING))
-        return next((link for link in links if link), None)
+        """The run that this one takes up (the first, where its attempts name several)."""
+        return next(iter(self.links()), None)
+
+    def links(self) -> Iterator[str]:
+        """Every run that its records say it takes up."""
+        for record in self.records():
+            if isinstance(record, LINKING) and record.resumes_run_id:
+                yield record.resumes_run_id
+
+    def records(self) -> Iterator[model.RunRecord]:
+        """All records of all attempts."""
+        for records in self.attempts.values():
+            yield from records
 
 
 class Facts(NamedTuple):
@@ -64,6 +75,7 @@ class Facts(NamedTuple):
     stop: model.RunStopped | None  # the terminal that stands, where it is a receipt
     died: model.RunDied | None  # the terminal that stands, where it is a death
     disputed: bool  # two terminals of one rank disagree
+    told: model.RunStopped | None  # the best receipt, whether it stands or not
     cause: StopCause | None
     subject: Subject
     thread_id: str | None
@@ -78,7 +90,6 @@ class Facts(NamedTuple):
     progress_known: bool
     effects: Mapping[str, frozenset[str]]  # subject -> effect keys that were confirmed
     proof: evidence.Proof
-    resolved_by: str | None
     late_signs: bool  # useful signs after the stop
     step_limits: tuple[float, ...]  # those that `steps` can be held against
     claimed: tuple[model.Condition, ...]  # the conditions of the kind that the cause claims
@@ -88,12 +99,7 @@ class Facts(NamedTuple):
     @property
     def identity(self) -> LINKING | None:
         """The record that says who it is: the receipt, which stands alone, else the start."""
-        return self.stop or self.start
-
-    @property
-    def aborted(self) -> bool:
-        """Whether an abort was observed; one that nothing more is said of counts as observed."""
-        return self.stop is not None and terminals.is_observed_abort(self.stop)
+        return self.told or self.start
 
 
 def group(records: Iterable[model.Record | model.UnknownRecord]) -> dict[str, Run]:
@@ -101,26 +107,17 @@ def group(records: Iterable[model.Record | model.UnknownRecord]) -> dict[str, Ru
 
     Order inside an attempt is by `seq` where every record has one, else by `at`; ties by `record_id`; never by arrival.
     """
-    times: dict[str | None, datetime] = {}
-    more_times: set[tuple[str | None, datetime]] = set()  # ids that came with a second time
-    runs: dict[str, dict[int, list[model.RunRecord]]] = {}
+    sorted_out: dict[str, dict[int, list[model.RunRecord]]] = {}
     for record in records:
         if isinstance(record, _OF_NO_RUN):
             continue
-        known = times.get(record.record_id)
-        if known is None:
-            times[record.record_id] = record.at
-        elif known == record.at or (record.record_id, record.at) in more_times:
-            continue
-        else:
-            more_times.add((record.record_id, record.at))
-        attempts = runs.get(record.run_id)
+        attempts = sorted_out.get(record.run_id)
         if attempts is None:
-            attempts = runs[record.run_id] = {}
+            attempts = sorted_out[record.run_id] = {}
         attempts.setdefault(record.attempt, []).append(record)
     return {
-        run_id: Run(run_id, {number: _ordered(items) for number, items in attempts.items()})
-        for run_id, attempts in runs.items()
+        run_id: Run(run_id, {number: _ordered(attempts[number]) for number in sorted(attempts)})
+        for run_id, attempts in sorted_out.items()
     }
 
 
@@ -129,8 +126,18 @@ _OF_NO_RUN = (model.TriageUpdated, model.UnknownRecord)
 
 def _ordered(records: list[model.RunRecord]) -> tuple[model.RunRecord, ...]:
     if len(records) > 1:
+        records = _without_repeats(records)
         records.sort(key=_by_seq if all(map(_has_seq, records)) else _by_time)
-    return tuple(records)
+    return tuple(terminals.without_superseded(records))
+
+
+def _without_repeats(records: list[model.RunRecord]) -> list[model.RunRecord]:
+    """One of each (`record_id`, `at`); a record without an id is no repeat of anything."""
+    ids = {record.record_id for record in records}
+    if len(ids) == len(records):
+        return records
+    unique = {(record.record_id or number, record.at): record for number, record in enumerate(records)}
+    return list(unique.values())
 
 
 def _has_seq(record: model.RunRecord) -> bool:
@@ -151,31 +158,30 @@ def _is_own(record: model.RunRecord) -> bool:
 
 
 def facts_of(run: Run, attempt: int, policy: Policy, now: datetime, resumers: Sequence[Run] = ()) -> Facts:
-    """What one attempt adds up to. `resumers` are the runs that take this one up."""
+    """What one attempt adds up to. `resumers` are the runs that take this one up, in any order."""
     own = AttemptRecords(run.attempts[attempt])
     terminal = terminals.choose(own.terminals)
-    start, stop, died = own.start, terminal.stop, terminal.died
+    start, stop, told = own.start, terminal.stop, terminal.told
     limits = step_limits_of(stop, start) if stop else ()
-    cause = StopCause.PROCESS_LOST if died else cause_of(stop, limits)
-    subject = subject_of(start, stop)
+    cause = StopCause.PROCESS_LOST if terminal.died else cause_of(stop, limits)
+    subject = subject_of(start, told)
     entry = policy.agent(subject)
-    contract_name = entry.contract or declared(start, stop, "contract")
-    began = started_at(start, stop, own.records)
+    contract_name = entry.contract or declared(start, told, "contract")
+    began = started_at(start, told, own.records)
     looks = _looks(run) if own.has_outcomes or len(run.attempts) > 1 else ()
-    contract = policy.contract(contract_name)
-    skew = policy.defaults.clock_skew
-    proof, effects = evidence.NO_PROOF, _NO_EFFECTS
-    if looks:
-        target = declared(start, stop, "subject")
-        since = evidence.freshness_start(_first_start(run, began), skew)
-        proof = evidence.prove(looks, evidence.Expected(contract, contract_name, target, since))
-        effects = evidence.effects(looks, target)
-    resumptions = _resumptions(resumers) if resumers else ()
     waits: tuple[approvals.Wait, ...] = ()
-    if own.has_approvals or cause in vocabulary.WAITING or approvals.children_wait(stop):
+    if own.has_approvals or cause in vocabulary.WAITING or approvals.waiting_children(stop):
+        resumptions = _resumptions(run.run_id, resumers)
         keys = evidence.effect_keys(looks)
         situation = approvals.Situation(stop, cause, subject, resumptions, keys, policy, now)
         waits = approvals.waits_of(_said(run, attempt), situation)
+    skew = policy.defaults.clock_skew
+    contract = policy.contract(contract_name)
+    proof = evidence.NO_PROOF
+    if looks:
+        since = evidence.freshness_start(_first_start(run, began), skew)
+        target = declared(start, told, "subject")
+        proof = evidence.prove(looks, evidence.Expected(contract, contract_name, target, since))
     return Facts(
         run_id=run.run_id,
         attempt=attempt,
@@ -183,11 +189,12 @@ def facts_of(run: Run, attempt: int, policy: Policy, now: datetime, resumers: Se
         now=now,
         start=start,
         stop=stop,
-        died=died,
+        died=terminal.died,
         disputed=terminal.disputed,
+        told=told,
         cause=cause,
         subject=subject,
-        thread_id=declared(start, stop, "thread_id"),
+        thread_id=declared(start, told, "thread_id"),
         entry=entry,
         contract_name=contract_name,
         contract=contract,
@@ -195,11 +202,10 @@ def facts_of(run: Run, attempt: int, policy: Policy, now: datetime, resumers: Se
         lease_ends=None if own.terminals else lease_end(own),
         last_at=own.last_at,
         waits=waits,
-        progress_at=progress_at(own.useful, stop),
+        progress_at=progress_at(own.useful, stop, skew),
         progress_known=bool(own.useful) or (stop is not None and says_progress(stop.progress)),
-        effects=effects,
+        effects=evidence.effects(looks) if looks else _NO_EFFECTS,
         proof=proof,
-        resolved_by=resumptions[0].run_id if resumptions else None,
         late_signs=has_late_signs(own.useful, stop, skew),
         step_limits=limits,
         claimed=claimed_conditions(stop, cause),
@@ -211,69 +217,101 @@ def facts_of(run: Run, attempt: int, policy: Policy, now: datetime, resumers: Se
 _NO_EFFECTS: Mapping[str, frozenset[str]] = {}
 
 
-def _first_start(run: Run, started_at: datetime | None) -> datetime | None:
-    """When the run began: its first attempt's start, since outcomes are looked at across attempts."""
-    starts = [r.at for records in run.attempts.values() for r in records if isinstance(r, model.RunStarted)]
-    return min((*starts, started_at) if started_at else starts, default=None)
-
-
-def _said(run: Run, attempt: int) -> list[approvals.Said]:
-    """What was said about this attempt's approvals; a decision may bear another attempt's number."""
-    own = [said for record in run.attempts[attempt] for said in _said_by(record)]
-    if len(run.attempts) == 1:
-        return own
-    names = {said.approval.approval_id for said in own}
-    foreign = [
-        said
-        for number, records in run.attempts.items()
-        if number != attempt
-        for record in records
-        if isinstance(record, model.ApprovalUpdated)
-        for said in _said_by(record)
-        if said.approval.approval_id in names
-    ]
-    return own + sorted(foreign, key=lambda said: said.at)
-
-
-def _said_by(record: model.RunRecord) -> list[approvals.Said]:
-    if isinstance(record, model.ApprovalUpdated):
-        return [approvals.Said(record.at, record.approval)]
-    if isinstance(record, model.RunStopped):
-        return [approvals.Said(record.at, each) for each in record.approvals or ()]
-    return []
+# Outcomes, of all attempts --------------------------------------------------------------------------------------------
 
 
 def _looks(run: Run) -> Sequence[evidence.Look]:
     """The outcomes of every attempt. Those inside a receipt were reported by the agent's own process."""
     looks: list[evidence.Look] = []
-    for records in run.attempts.values():
+    targets = {number: _target(records) for number, records in run.attempts.items()}
+    of_the_run = next((target for target in targets.values() if target), None)
+    for number, records in run.attempts.items():
+        target = targets[number] or of_the_run
         for record in records:
-            name = record.record_id or ""
             if isinstance(record, model.OutcomeRecorded):
-                in_process = record.boundary is vocabulary.Boundary.CALL
-                looks.append(evidence.Look(record.at, name, record.outcome, in_process))
+                in_process = record.boundary in _IN_PROCESS
+                looks.append(_look(record, record.outcome, target, in_process=in_process))
             elif isinstance(record, model.RunStopped) and record.outcomes:
-                looks += [evidence.Look(record.at, name, each, in_process=True) for each in record.outcomes]
+                looks += [_look(record, outcome, target, in_process=True) for outcome in record.outcomes]
     return looks
 
 
-def _resumptions(resumers: Sequence[Run]) -> tuple[approvals.Resumption, ...]:
-    found = [_resumption(run, number) for run in resumers for number in run.attempts]
-    return tuple(each for each in found if each is not None)
+def _look(record: model.RunRecord, outcome: model.Outcome, target: str | None, *, in_process: bool) -> evidence.Look:
+    return evidence.Look(record.at, record.record_id or "", outcome, in_process, outcome.subject or target)
 
 
-def _resumption(run: Run, attempt: int) -> approvals.Resumption | None:
+def _target(records: Sequence[model.RunRecord]) -> str | None:
+    return next((record.subject for record in records if isinstance(record, LINKING) and record.subject), None)
+
+
+def _first_start(run: Run, began: datetime | None) -> datetime | None:
+    """When the run began: its first attempt's start, since outcomes are looked at across attempts."""
+    starts = [began] if began else []
+    for record in run.records():
+        if isinstance(record, model.RunStarted):
+            starts.append(record.at)
+        elif isinstance(record, model.RunStopped) and record.started_at:
+            starts.append(record.started_at)
+    return min(starts, default=None)
+
+
+# Approvals, and the runs that take this one up ------------------------------------------------------------------------
+
+
+def _said(run: Run, attempt: int) -> list[approvals.Said]:
+    """What was said about this attempt's approvals.
+
+    A decision may bear another attempt's number; what was said before this attempt asked is about another question.
+    """
+    own = [said for record in run.attempts[attempt] for said in _said_by(record)]
+    if len(run.attempts) == 1:
+        return own
+    asked: dict[str, datetime] = {}
+    for said in own:
+        asked.setdefault(said.approval.approval_id, said.at)
+    others = [
+        said
+        for record in run.records()
+        if isinstance(record, model.ApprovalUpdated) and record.attempt != attempt
+        for said in _said_by(record)
+        if (since := asked.get(said.approval.approval_id)) is not None and said.at >= since
+    ]
+    return sorted(own + others, key=_by_said) if others else own
+
+
+def _by_said(said: approvals.Said) -> tuple[datetime, int, str]:
+    return said.at, said.attempt, said.record_id
+
+
+def _said_by(record: model.RunRecord) -> list[approvals.Said]:
+    told: Sequence[model.Approval] = ()
+    if isinstance(record, model.ApprovalUpdated):
+        told = (record.approval,)
+    elif isinstance(record, model.RunStopped):
+        told = record.approvals or ()
+    return [approvals.Said(record.at, record.attempt, record.record_id or "", approval) for approval in told]
+
+
+def _resumptions(run_id: str, resumers: Sequence[Run]) -> tuple[approvals.Resumption, ...]:
+    """The resuming attempts that got to the gated action, the earliest first."""
+    found = [(records[0].at, run.run_id, records) for run in resumers for records in run.attempts.values()]
+    found.sort(key=lambda each: each[:2])
+    resumed = (_resumption(run_id, resumer, records) for _, resumer, records in found)
+    return tuple(each for each in resumed if each is not None)
+
+
+def _resumption(run_id: str, resumer: str, records: Sequence[model.RunRecord]) -> approvals.Resumption | None:
     """A resuming attempt, unless it failed before it got to the gated action."""
-    own = AttemptRecords(run.attempts[attempt])
-    links = [record for record in own.records if isinstance(record, LINKING)]
-    if not any(link.resumes_run_id for link in links):
+    links = [record for record in records if isinstance(record, LINKING) and record.resumes_run_id == run_id]
+    if not links or resumer == run_id:
         return None
+    own = AttemptRecords(records)
     terminal = terminals.choose(own.terminals)
     failed = terminal.died or (terminal.stop and terminal.stop.stop_cause in vocabulary.FAILED)
     if failed and not _got_past(own):
         return None
     answers = next((link.answers for link in links if link.answers is not None), None)
-    return approvals.Resumption(run.run_id, None if answers is None else frozenset(answers))
+    return approvals.Resumption(resumer, None if answers is None else frozenset(answers))
 
 
 def _got_past(own: AttemptRecords) -> bool:
@@ -286,9 +324,4 @@ def _record_ids(run: Run, attempt: int) -> tuple[str, ...]:
     """The attempt's records, and the outcomes and decisions of the others."""
     if len(run.attempts) == 1:
         return tuple([record.record_id or "" for record in run.attempts[attempt]])
-    return tuple(
-        record.record_id or ""
-        for number, records in run.attempts.items()
-        for record in records
-        if number == attempt or not _is_own(record)
-    )
+    return tuple(r.record_id or "" for r in run.records() if r.attempt == attempt or not _is_own(r))

@@ -16,7 +16,7 @@ from datetime import timedelta
 from fnmatch import fnmatchcase
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from stopcause.classifier.verdict import VerdictName
 from stopcause.errors import PolicyError, Problem
@@ -24,14 +24,8 @@ from stopcause.receipts import vocabulary
 from stopcause.receipts.model import DisplayName, Identifier
 from stopcause.receipts.vocabulary import StopCause, Strength
 
-MOVABLE = (
-    StopCause.GUARDRAIL,
-    StopCause.OUTPUT_CAP,
-    StopCause.CONTENT_FILTER,
-    StopCause.REFUSAL,
-    StopCause.QUOTA,
-)
 _DURATION = re.compile(r"(\d{1,6})([smhd])")
+_LONGEST = timedelta(days=3650)
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
@@ -40,7 +34,10 @@ def parse_duration(value: object) -> timedelta:
     found = _DURATION.fullmatch(value) if isinstance(value, str) else None
     if found is None:
         raise ValueError("is no duration; write 30s, 5m, 4h or 2d")
-    return timedelta(seconds=int(found[1]) * _SECONDS[found[2]])
+    duration = timedelta(seconds=int(found[1]) * _SECONDS[found[2]])
+    if duration > _LONGEST:
+        raise ValueError("is longer than ten years; write at most 3650d")
+    return duration
 
 
 Duration = Annotated[timedelta, BeforeValidator(parse_duration)]
@@ -134,6 +131,15 @@ class Contract(_Table):
     settle: Duration | None = None
     checks: tuple[Check, ...] = ()
 
+    @field_validator("checks")
+    @classmethod
+    def _names_differ(cls, checks: tuple[Check, ...]) -> tuple[Check, ...]:
+        """Two checks of one name would both hold by one receipt."""
+        names = [check.check for check in checks]
+        if len(set(names)) < len(names):
+            raise ValueError("has two checks of one name; give each its own `name`")
+        return checks
+
 
 class _File(_Table):
     policy: _Head = _Head()
@@ -147,6 +153,7 @@ class _File(_Table):
 
 DEFAULT_CONTRACT = Contract()
 _NOTHING = AgentEntry()
+_ANSWERS = 10_000  # as many subjects as are remembered: an agent name in endless spellings must not fill the memory
 
 
 class Policy:
@@ -177,6 +184,8 @@ class Policy:
         """The first entry that matches a run; an empty one (stage observe, no contract) where none does."""
         found = self._agent_answers.get(subject)
         if found is None:
+            if len(self._agent_answers) >= _ANSWERS:
+                self._agent_answers.clear()
             found = next((entry for entry in self.agents if matches(entry.match, subject)), _NOTHING)
             self._agent_answers[subject] = found
         return found

@@ -10,16 +10,17 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from stopcause.classifier import contradictions as voided
-from stopcause.classifier.approvals import NO, Status, Wait
-from stopcause.classifier.contradictions import NEEDED_BY, Voided
+from stopcause.classifier import contradictions
+from stopcause.classifier.approvals import KEEPS_WAITING, NO, YES, Status, Wait
+from stopcause.classifier.contradictions import DENIAL, EXPIRY, FINISH, NEEDED_BY, RECEIPTS, WAIT, Voided
 from stopcause.classifier.fold import Facts
 from stopcause.classifier.verdict import Finding, Missing, VerdictName
 from stopcause.receipts import vocabulary
 from stopcause.receipts.vocabulary import OutputShape, StopCause
 
-_KEEPS_WAITING = frozenset({Status.OPEN, Status.DECIDED})
 _OVER = frozenset({Status.OVER})
+_ANSWERED = frozenset({Status.ANSWERED})
+_EXPIRED = frozenset({Status.EXPIRED})
 _SAID_NO = frozenset({Status.DENIED, Status.WITHDRAWN})
 
 
@@ -58,7 +59,7 @@ def failed(facts: Facts, gone: Voided) -> Match | None:
         return None
     if facts.died is None:
         return Match(facts.cause or "", ("stop_cause", *_named(facts, "error", "tool_errors", "finish_reason")))
-    if _waiting(facts):  # a paused run may be resumable although its process is gone
+    if _with_status(facts, KEEPS_WAITING | _ANSWERED):  # a paused run may be resumable although its process is gone
         return None
     return Match(StopCause.PROCESS_LOST, ("run.died",))
 
@@ -81,7 +82,7 @@ FAILED = Rule(
 
 def waiting(facts: Facts, gone: Voided) -> Match | None:
     """Everything that it waits for is routed; or it was answered, and another run went on with it."""
-    if not facts.waits or gone.bits & voided.WAIT:
+    if not facts.waits or gone.bits & WAIT:
         return None
     open_waits = _waiting(facts)
     if not open_waits:
@@ -92,10 +93,10 @@ def waiting(facts: Facts, gone: Voided) -> Match | None:
 
 
 def _answered(facts: Facts) -> Match | None:
-    answered = _with_status(facts, frozenset({Status.ANSWERED}))
+    answered = _with_status(facts, _ANSWERED)
     if not answered and facts.cause in vocabulary.WAITING:
         # The gated call ran after a yes: it was taken up, though no run says so.
-        answered = [wait for wait in facts.waits if wait.status is Status.EXECUTED and wait.decision]
+        answered = [wait for wait in facts.waits if wait.status is Status.EXECUTED and wait.decision in YES]
     if not answered or _with_status(facts, _OVER):
         return None
     return Match("answered", _evidence(answered))
@@ -119,7 +120,7 @@ WAITING = Rule(
 
 def waiting_unrouted(facts: Facts, gone: Voided) -> Match | None:
     """Something is missing for the wait to end by itself."""
-    if not facts.waits or gone.bits & voided.WAIT:
+    if not facts.waits or gone.bits & WAIT:
         return None
     open_waits = _waiting(facts)
     lacking = {name for wait in open_waits for name in wait.missing}
@@ -148,19 +149,23 @@ WAITING_UNROUTED = Rule(
 
 def stuck(facts: Facts, gone: Voided) -> Match | None:
     """It used its time without getting anywhere."""
-    over = _with_status(facts, _OVER)
-    if over and not gone.bits & (voided.WAIT | voided.EXPIRY):
-        return Match("approval_expired", _evidence(over))
     if _is_open(facts):
-        return _lease_over(facts)
-    if gone.bits & NEEDED_BY[facts.cause]:
-        return None
-    if facts.cause in vocabulary.NO_PROGRESS:
+        return _lease_over(facts) or _approval_over(facts, gone)
+    stands = not gone.bits & NEEDED_BY[facts.cause]
+    if stands and facts.cause is StopCause.TIME_LIMIT and not _progressed(facts):
+        unknown = () if facts.progress_known else (Finding("progress_unknown"),)
+        return Match(StopCause.TIME_LIMIT, ("stop_cause", "progress"), findings=unknown)
+    if stands and facts.cause in vocabulary.NO_PROGRESS:
         return Match(facts.cause or "", ("stop_cause", *_named(facts, "reason_code")))
-    if facts.cause is not StopCause.TIME_LIMIT or _progressed(facts):
+    return _approval_over(facts, gone)
+
+
+def _approval_over(facts: Facts, gone: Voided) -> Match | None:
+    over = _with_status(facts, _OVER)
+    if not over or gone.bits & (WAIT | EXPIRY):
         return None
-    unknown = () if facts.progress_known else (Finding("progress_unknown"),)
-    return Match(StopCause.TIME_LIMIT, ("stop_cause", "progress"), findings=unknown)
+    moments = (facts.lease_ends,) if facts.lease_ends else ()
+    return Match("approval_expired", _evidence(over), moments=moments)
 
 
 def _lease_over(facts: Facts) -> Match | None:
@@ -175,7 +180,7 @@ STUCK = Rule(
     matches_when="time ran out without useful progress; a guard saw it repeat itself; its lease or approval ran out",
     reads=("stop_cause", "progress", "run.progress", "lease_s", "approvals"),
     stands_here="Before the bounds: a time limit at the last allowed step is still a time limit.",
-    reasons=("approval_expired", "lease_expired", "loop_guard", "retry_storm", "time_limit"),
+    reasons=("time_limit", "loop_guard", "retry_storm", "lease_expired", "approval_expired"),
     action="Read the last progress record; try one recovery with a limit.",
     retry="check_first; safe when no tool was called",
     cases=("A10", "C46", "C48", "P02b", "P17a"),
@@ -187,27 +192,32 @@ STUCK = Rule(
 
 def bounded_stop(facts: Facts, gone: Voided) -> Match | None:
     """A bound did what it is for; a person said no; somebody stopped it."""
-    if facts.cause in vocabulary.WAITING:
+    if facts.cause in vocabulary.WAITING or _is_open(facts):
         return _ended_wait(facts, gone)
     if facts.cause not in facts.policy.bounded_causes and facts.cause not in vocabulary.ABORTED:
         return None
     if gone.bits & NEEDED_BY[facts.cause]:
         return None
-    return Match(facts.cause or "", ("stop_cause", *_named(facts, "conditions", "abort", "progress")))
+    if facts.stop is not None and facts.stop.stop_cause in vocabulary.FINISHED:  # a bound behind a natural finish
+        return Match(facts.cause or "", ("stop_cause", *_named(facts, "forced_wrapup", "pending_tool_calls", "steps")))
+    signs = ("run.progress",) if facts.cause is StopCause.TIME_LIMIT and facts.stop and not facts.stop.progress else ()
+    return Match(facts.cause or "", ("stop_cause", *_named(facts, "conditions", "abort", "progress"), *signs))
 
 
 def _ended_wait(facts: Facts, gone: Voided) -> Match | None:
-    """A run that stopped to wait, and whose wait was denied, given up, or expired as planned."""
-    refused = _with_status(facts, _SAID_NO)
-    if refused and not gone.bits & (voided.DENIAL | voided.WAIT):
+    """A run that stopped to wait, and whose wait was denied, given up, or expired as planned.
+
+    An open run ends this way only by an expiry that its route calls planned, and once no lease says that it lives.
+    """
+    if gone.bits & WAIT:
+        return None
+    refused = _with_status(facts, _SAID_NO) if facts.cause in vocabulary.WAITING else []
+    if refused and not gone.bits & DENIAL:
         withdrawn = any(wait.status is Status.WITHDRAWN for wait in refused)
-        return Match(
-            StopCause.APPROVAL_DENIED,
-            _evidence(refused),
-            findings=(Finding("withdrawn"),) if withdrawn else (),
-        )
-    expired = _with_status(facts, frozenset({Status.EXPIRED}))
-    if expired and not gone.bits & (voided.EXPIRY | voided.WAIT):
+        findings = (Finding("withdrawn"),) if withdrawn else ()
+        return Match(StopCause.APPROVAL_DENIED, _evidence(refused), findings=findings)
+    expired = _with_status(facts, _EXPIRED)
+    if expired and not gone.bits & EXPIRY:
         return Match(StopCause.APPROVAL_EXPIRED, _evidence(expired))
     return None
 
@@ -230,7 +240,7 @@ BOUNDED_STOP = Rule(
 
 def verified_complete(facts: Facts, gone: Voided) -> Match | None:
     """It finished, and somebody independent looked at the destination."""
-    if not _finished(facts, gone) or gone.bits & voided.RECEIPTS or _open_children(facts):
+    if not _finished(facts, gone) or gone.bits & RECEIPTS or _open_children(facts):
         return None
     return Match("receipt", ("stop_cause", *facts.proof.evidence)) if facts.proof.met else None
 
@@ -255,32 +265,35 @@ def false_complete(facts: Facts, gone: Voided) -> Match | None:
     """It finished, and nobody vouches for the work: the end of the loop proves only the end of the loop."""
     if not _finished(facts, gone):
         return None
-    reason = _unproven(facts)
-    if reason != "receipt_missing":
-        return Match(reason, ("stop_cause", *facts.proof.evidence))
+    reason, evidence = _unproven(facts)
+    if facts.contract is None:
+        return Match(reason, ("stop_cause", *evidence))
     until = _pending_until(facts)
     if until is None or facts.now >= until:
-        return Match("receipt_missing", ("stop_cause", "contract"))
-    return Match("receipt_pending", ("stop_cause", "contract"), moments=(until,), settled=False)
+        return Match(reason, ("stop_cause", *evidence))
+    pending = "receipt_pending" if reason == "receipt_missing" else reason
+    return Match(pending, ("stop_cause", *evidence), moments=(until,), settled=False)
 
 
-def _unproven(facts: Facts) -> str:
-    """The first reason that applies; `receipt_missing` is split by time."""
+def _unproven(facts: Facts) -> tuple[str, tuple[str, ...]]:
+    """The first reason that applies, and what shows it; `receipt_missing` is split by time."""
     if _open_children(facts):
-        return "open_children"
-    if any(wait.decision in NO for wait in facts.waits):
-        return "denied"
+        return "open_children", ("children",)
+    denied = [wait for wait in facts.waits if wait.decision in NO]
+    if denied:
+        return "denied", _evidence(denied)
     if facts.proof.fault:
-        return facts.proof.fault
+        return facts.proof.fault, facts.proof.evidence
     if facts.stop and facts.stop.output_shape is OutputShape.NONE:
-        return "empty_output"
-    return "receipt_missing" if facts.contract else "no_contract"
+        return "empty_output", ("output_shape",)
+    return ("receipt_missing", ("contract",)) if facts.contract else ("no_contract", ())
 
 
 def _pending_until(facts: Facts) -> datetime | None:
     if facts.contract is None or facts.stop is None:
         return None
-    return facts.stop.at + (facts.contract.settle or facts.policy.defaults.settle)
+    settle = facts.contract.settle
+    return facts.stop.at + (facts.policy.defaults.settle if settle is None else settle)
 
 
 FALSE_COMPLETE = Rule(
@@ -313,12 +326,18 @@ FALSE_COMPLETE = Rule(
 def uncertain(facts: Facts, gone: Voided) -> Match:
     """What is left: evidence against itself, or none."""
     if gone.reason:
-        return Match(gone.reason, (gone.reason,))
+        return Match(gone.reason, gone.shown_by, moments=_late_span(facts), settled=not _late_span(facts))
     if _is_open(facts):
         return Match("run_open", ("run.started",), moments=_late_record(facts), settled=not _late_record(facts))
     if facts.cause is StopCause.STREAM_TRUNCATED:
         return Match("stream_truncated", ("stop_cause",), moments=_late_record(facts), settled=not _late_record(facts))
     return Match("cause_missing", ("stop_cause",))
+
+
+def _late_span(facts: Facts) -> tuple[datetime, ...]:
+    """Disputed terminals that spans tell of may still be derived anew."""
+    disputed = facts.disputed and facts.told is not None and facts.told.boundary is vocabulary.Boundary.SPAN
+    return _late_record(facts) if disputed else ()
 
 
 def _late_record(facts: Facts) -> tuple[datetime, ...]:
@@ -334,8 +353,8 @@ UNCERTAIN = Rule(
     reads=("everything",),
     stands_here="Last, so that it means what it says: nothing above could be believed.",
     reasons=(
-        voided.TWO_TERMINALS,
-        *(card.code for card in voided.CONTRADICTIONS),
+        contradictions.TWO_TERMINALS,
+        *(card.code for card in contradictions.CONTRADICTIONS),
         "run_open",
         "cause_missing",
         "stream_truncated",
@@ -366,7 +385,7 @@ def is_running(facts: Facts) -> bool:
         _is_open(facts)
         and facts.lease_ends is not None
         and facts.now < facts.lease_ends
-        and not _with_status(facts, _KEEPS_WAITING | {Status.OVER, Status.ANSWERED})
+        and not _with_status(facts, KEEPS_WAITING | {Status.OVER, Status.ANSWERED})
     )
 
 
@@ -379,7 +398,7 @@ def _with_status(facts: Facts, statuses: frozenset[Status]) -> list[Wait]:
 
 
 def _waiting(facts: Facts) -> list[Wait]:
-    return _with_status(facts, _KEEPS_WAITING)
+    return _with_status(facts, KEEPS_WAITING)
 
 
 def _evidence(waits: list[Wait]) -> tuple[str, ...]:
@@ -404,7 +423,7 @@ def _progressed(facts: Facts) -> bool:
 
 
 def _finished(facts: Facts, gone: Voided) -> bool:
-    return facts.cause in vocabulary.FINISHED and not gone.bits & voided.FINISH
+    return facts.cause in vocabulary.FINISHED and not gone.bits & FINISH
 
 
 def _open_children(facts: Facts) -> bool:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from stopcause.receipts import model, vocabulary
-from stopcause.receipts.vocabulary import Boundary, DeathReason
+from stopcause.receipts.vocabulary import Boundary, DeathReason, StopCause
 
-Record = model.RunStopped | model.RunDied
+Ended = model.RunStopped | model.RunDied
 
 _RANK = {
     Boundary.OPERATOR: 1,
@@ -21,44 +21,58 @@ _RANK = {
     Boundary.SWEEPER: 6,
     Boundary.PLATFORM: 7,
 }
-_PROVEN_DEATH, _BARE_EXIT = 5, 7
+_PROVEN_DEATH = 5
 _PROVEN = frozenset({DeathReason.OOM_KILLED, DeathReason.EVICTED, DeathReason.KILLED})
+_BARE_EXIT = 7  # crashed, lost, or unsaid: an exit code proves little in either direction
+_GUESSES = frozenset({Boundary.SWEEPER, Boundary.PLATFORM})
 
 
 class Terminal(NamedTuple):
-    """The record that stands: a receipt, a death, or neither. `outranked` are the causes of the others."""
+    """The record that stands: a receipt, a death, or neither where they are disputed or there is none.
+
+    `told` is the best receipt, whether it stands or not: it still says who the run is. `outranked` are the causes of
+    the others.
+    """
 
     stop: model.RunStopped | None = None
     died: model.RunDied | None = None
     disputed: bool = False
+    told: model.RunStopped | None = None
     outranked: tuple[str, ...] = ()
 
 
 NOTHING = Terminal()
 
 
-def choose(records: Sequence[Record]) -> Terminal:
+def choose(records: Sequence[Ended]) -> Terminal:
     """The terminal that stands among the records of one attempt, which come in the attempt's order."""
-    if len(records) < 2:  # noqa: PLR2004 - nothing to choose
-        return _standing(records[0]) if records else NOTHING
-    derived = _newest_derivations(records)
-    best = min(map(_rank, derived))
-    ranked = [record for record in derived if _rank(record) == best]
-    standing = _without_absorbed(ranked)
+    if not records:
+        return NOTHING
+    if len(records) == 1:
+        return _standing(records[0])
+    best = min(map(_rank, records))
+    standing = _without_absorbed([record for record in records if _rank(record) == best])
+    told = next((each for each in (*standing, *sorted(records, key=_rank)) if _is_receipt(each)), None)
     outranked = tuple(_cause(record) for record in records if not any(record is each for each in standing))
-    if len({_content(record) for record in standing}) > 1:
-        return Terminal(disputed=True, outranked=outranked)
-    return _standing(standing[0])._replace(outranked=outranked)
+    disputed = len({_content(record) for record in standing}) > 1
+    chosen = Terminal(disputed=True) if disputed else _standing(standing[0])
+    return chosen._replace(told=told if isinstance(told, model.RunStopped) else None, outranked=outranked)
 
 
-def _standing(record: Record) -> Terminal:
-    return Terminal(died=record) if isinstance(record, model.RunDied) else Terminal(stop=record)
+def _standing(record: Ended) -> Terminal:
+    return Terminal(died=record) if isinstance(record, model.RunDied) else Terminal(stop=record, told=record)
 
 
-def _rank(record: Record) -> int:
+def _is_receipt(record: Ended) -> bool:
+    return isinstance(record, model.RunStopped)
+
+
+def _rank(record: Ended) -> int:
     if isinstance(record, model.RunDied):
         return _PROVEN_DEATH if record.reason in _PROVEN else _BARE_EXIT
-    return _RANK[Boundary.OPERATOR if is_observed_abort(record) else record.boundary]
+    # An observed abort of any actor; a sweeper or platform that only names one has seen nothing.
+    seen = record.boundary not in _GUESSES or (record.abort is not None and record.abort.observed_at is not None)
+    return _RANK[Boundary.OPERATOR if seen and is_observed_abort(record) else record.boundary]
 
 
 def is_observed_abort(stop: model.RunStopped) -> bool:
@@ -68,17 +82,19 @@ def is_observed_abort(stop: model.RunStopped) -> bool:
     return stop.stop_cause in vocabulary.ABORTED and not only_asked
 
 
-def _newest_derivations(records: Sequence[Record]) -> list[Record]:
-    """Spans are read again as more of them arrive: of one adapter's derivations the newest stands."""
-    newest: dict[str | None, Record] = {r.adapter: r for r in records if _is_span(r)}
-    return [record for record in records if not _is_span(record) or newest[record.adapter] is record]
+def without_superseded(records: list[model.RunRecord]) -> list[model.RunRecord]:
+    """Spans are read again as more of them arrive: of one adapter's receipts from spans only the newest is a fact."""
+    newest: dict[str | None, model.RunRecord] = {record.adapter: record for record in records if _is_derived(record)}
+    if not newest:
+        return records
+    return [record for record in records if not _is_derived(record) or newest[record.adapter] is record]
 
 
-def _is_span(record: Record) -> bool:
+def _is_derived(record: model.RunRecord) -> bool:
     return isinstance(record, model.RunStopped) and record.boundary is Boundary.SPAN
 
 
-def _without_absorbed(records: list[Record]) -> list[Record]:
+def _without_absorbed(records: list[Ended]) -> list[Ended]:
     """An error absorbs a later finish; on an event stream a late error also supersedes the finish before it."""
     errors = [number for number, record in enumerate(records) if _is_error(record)]
     if not errors:
@@ -91,20 +107,18 @@ def _without_absorbed(records: list[Record]) -> list[Record]:
     ]
 
 
-def _is_error(record: Record) -> bool:
+def _is_error(record: Ended) -> bool:
     return isinstance(record, model.RunDied) or record.stop_cause in vocabulary.FAILED
 
 
-def _is_finish(record: Record) -> bool:
+def _is_finish(record: Ended) -> bool:
     return isinstance(record, model.RunStopped) and record.stop_cause in vocabulary.FINISHED
 
 
-def _cause(record: Record) -> str:
-    return record.stop_cause if isinstance(record, model.RunStopped) else vocabulary.StopCause.PROCESS_LOST
+def _cause(record: Ended) -> str:
+    return record.stop_cause if isinstance(record, model.RunStopped) else StopCause.PROCESS_LOST
 
 
-def _content(record: Record) -> tuple[str, str | None]:
+def _content(record: Ended) -> tuple[str, str | None]:
     """Two terminals of one rank with the same content are one, told twice."""
-    if isinstance(record, model.RunDied):
-        return vocabulary.StopCause.PROCESS_LOST, None
-    return record.stop_cause, record.reason_code
+    return _cause(record), record.reason_code if isinstance(record, model.RunStopped) else None

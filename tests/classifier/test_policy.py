@@ -111,7 +111,17 @@ def test_entries_that_can_never_be_reached_are_named(first: str, second: str, hi
     assert [problem.place for problem in shadowed(policy)] == (["agents[1]"] if hidden else [])
 
 
-@given(st.integers(min_value=0, max_value=999_999), st.sampled_from("smhd"))
+def test_a_duration_that_would_leave_the_calendar_is_refused() -> None:
+    assert "at most 3650d" in problems('[defaults]\nclock_skew = "999999d"')[0].message
+
+
+def test_two_checks_of_one_name_are_refused() -> None:
+    found = problems('[[contracts.a.checks]]\nkind = "record"\n[[contracts.a.checks]]\nkind = "record"')
+
+    assert "give each its own `name`" in found[0].message
+
+
+@given(st.integers(min_value=0, max_value=3650), st.sampled_from("smhd"))
 def test_durations_are_read_exactly(count: int, unit: str) -> None:
     seconds = {"s": 1, "m": 60, "h": 3600, "d": 86400}[unit]
 

@@ -223,3 +223,17 @@ def finishes(draw: st.DrawFn) -> list[dict[str, Any]]:
 
 runs = st.one_of(records(), finishes(), finishes())
 closed_runs = st.one_of(records(terminal=True), finishes(), finishes())
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """A run r1 with up to three attempts, and up to two others that may take it up. Times agree with nothing."""
+    values = [value | {"attempt": draw(st.sampled_from([1, 1, 2, 3]))} for value in draw(runs)]
+    for name in ("r2", "r3")[: draw(st.integers(0, 2))]:
+        for value in draw(records(name)):
+            value["attempt"] = draw(st.sampled_from([1, 1, 2]))
+            if value["kind"] in ("run.started", "run.stopped") and draw(st.booleans()):
+                value["resumes_run_id"] = "r1"
+                value["answers"] = draw(st.sampled_from([None, ["a1"], ["a2"], ["a1", "a2"], []]))
+            values.append(value)
+    return [value | {"at": draw(times)} if draw(st.booleans()) else value for value in values]
