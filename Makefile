@@ -13,7 +13,7 @@ demo: .venv/ready  ## set everything up and run the main job
 	stopcause demo
 
 test: .venv/ready  ## set everything up and pass the tests
-	pytest -q -m "not framework and not system and not kill"
+	pytest -q -m "not framework and not kill"
 
 check: .venv/ready  ## what CI runs
 	ruff format --check .
