@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import NamedTuple
 
 from stopcause.classifier.policy import DEFAULT_CONTRACT, Contract
@@ -77,7 +78,7 @@ def _latest(weighed: Iterable[Weighed]) -> dict[tuple[str | None, str | None], W
     """The latest look that counts for each (check, subject); the run's own no only until somebody else says yes."""
     latest: dict[tuple[str | None, str | None], Weighed] = {}
     for each in weighed:
-        if each.worth == "holds":
+        if each.worth == "holds" and latest:
             latest = {key: other for key, other in latest.items() if not _is_claim(other.look.outcome)}
         if each.worth in ("holds", "refutes"):
             latest[_key(each.look)] = each
@@ -132,8 +133,12 @@ def _may_vouch(look: Look, contract: Contract | None) -> bool:
         return False
     if contract is None or not contract.issuers:
         return not (look.in_process and issuer.type is IssuerType.VALIDATOR)
-    name = f"{issuer.type}:{issuer.id or ''}"
-    return any(fnmatchcase(name, pattern) for pattern in contract.issuers)
+    return _is_listed(f"{issuer.type}:{issuer.id or ''}", contract.issuers)
+
+
+@lru_cache(maxsize=4096)
+def _is_listed(name: str, patterns: tuple[str, ...]) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
 def _is_fresh(look: Look, since: datetime | None) -> bool:
