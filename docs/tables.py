@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from stopcause import settings
@@ -88,6 +88,10 @@ def settings_table() -> str:
     return table(("variable", "what it is for", "without it"), rows)
 
 
+# Under its bare name: help and hints name the program as it was started, and that must not be a path of this machine.
+_PROGRAM = "import sys; sys.argv[0] = 'stopcause'; from stopcause.__main__ import main; main()"
+
+
 def run(*arguments: str) -> str:
     """What the program prints, as a code block. Its own data folder, no colour, 80 columns, UTC."""
     with tempfile.TemporaryDirectory() as data:
@@ -100,7 +104,7 @@ def run(*arguments: str) -> str:
             "LANG": "C.UTF-8",
         }
         done = subprocess.run(  # noqa: S603 - our own program
-            [sys.executable, "-m", "stopcause", *arguments],
+            [sys.executable, "-c", _PROGRAM, *arguments],
             cwd=ROOT,
             env=env,
             capture_output=True,
@@ -111,6 +115,12 @@ def run(*arguments: str) -> str:
 
 
 def commands() -> str:
-    """The help of every command."""
-    names = re.findall(r"^  ([a-z]+)  ", run("--help").partition("Commands")[2], re.MULTILINE)
-    return "\n\n".join((run("--help"), *(run(name, "--help") for name in names)))
+    """The help of every command, and of every command of a group."""
+    return "\n\n".join(_helps())
+
+
+def _helps(*path: str) -> Iterator[str]:
+    said = run(*path, "--help")
+    yield said
+    for name in re.findall(r"^  ([a-z]+)  ", said, re.MULTILINE):
+        yield from _helps(*path, name)

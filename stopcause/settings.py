@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
+from stopcause.errors import InputError
+
 
 class Setting(NamedTuple):
     """One row: the environment variable, what holds without it, and what it is for."""
@@ -42,14 +44,25 @@ def setting(env: str) -> str | None:
 
 
 def data_dir() -> Path:
-    """The user data folder; made by whoever writes first."""
+    """The user data folder; made by whoever writes first.
+
+    Raises:
+        InputError: Nobody knows where this user's home is, as in some containers.
+    """
     if chosen := setting("STOPCAUSE_DATA"):
         return Path(chosen)
     if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support" / "stopcause"
+        return _home() / "Library" / "Application Support" / "stopcause"
     if os.name == "nt":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "stopcause"
-    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "stopcause"
+        return Path(os.environ.get("LOCALAPPDATA") or _home() / "AppData" / "Local") / "stopcause"
+    return Path(os.environ.get("XDG_DATA_HOME") or _home() / ".local" / "share") / "stopcause"
+
+
+def _home() -> Path:
+    try:
+        return Path.home()
+    except RuntimeError:
+        raise InputError("this user has no home folder; set STOPCAUSE_DATA to a folder to keep data in") from None
 
 
 def store_path(chosen: Path | None = None) -> Path:

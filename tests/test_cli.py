@@ -55,7 +55,7 @@ def test_the_version() -> None:
 
 
 def test_no_arguments_show_the_help() -> None:
-    assert "Commands:" in run().output
+    assert "Your runs:" in run().output
 
 
 def test_replay_in_a_pipe_has_a_line_for_each_case_and_assertion() -> None:
@@ -71,6 +71,15 @@ def test_replay_of_a_miss_exits_with_1(tmp_path: Path) -> None:
     path.write_text("", "utf-8")
 
     assert run("replay", "--policy", str(path)).exit_code == 1
+
+
+def test_many_cases_are_shown_only_where_they_fall_short_unless_all_are_asked_for() -> None:
+    pairs = str(FIXTURES / "pairs")
+    short, whole = (run("replay", pairs, "-o", "table", *more).stdout for more in ((), ("--all",)))
+
+    assert "EXPECTED" not in short
+    assert "as expected (--all)" in short
+    assert len(whole.splitlines()) > len(list((FIXTURES / "pairs").glob("*.json")))
 
 
 def test_classify_reads_standard_input_by_default() -> None:
@@ -117,8 +126,9 @@ def test_a_terminal_on_standard_input_is_told_what_to_do(monkeypatch: pytest.Mon
             return True
 
     monkeypatch.setattr("sys.stdin", Terminal())
-    with pytest.raises(InputError, match="nothing is piped in; write `classify FILE`"):
-        cli._standard_input("classify")
+    for command in ("classify", "explain"):
+        with pytest.raises(InputError, match=f"nothing is piped in; write `{command} FILE`"):
+            cli._standard_input(command)
 
 
 @pytest.mark.parametrize(
@@ -127,6 +137,7 @@ def test_a_terminal_on_standard_input_is_told_what_to_do(monkeypatch: pytest.Mon
         ("classify", "no-such-file"),
         ("replay", "no-such-file"),
         ("explain", "no-such-run"),
+        ("explain", "./"),
         ("ingest", "no-such-file"),
         ("policy", "check", "no-such-file"),
         ("classify", "-", "--now", "yesterday"),
@@ -253,7 +264,9 @@ def test_explain_takes_a_run_its_end_or_a_group(store: str) -> None:
     (end,) = objects(run("explain", "nrouted", "--store", store))
     (group,) = objects(run("explain", whole["group"][-4:], "--store", store))
 
-    assert whole == end == group
+    (longer,) = objects(run("explain", whole["group"][-6:], "--store", store))
+
+    assert whole == end == group == longer
     assert whole["record_ids"]
 
 
@@ -287,6 +300,22 @@ def test_reading_makes_no_store(tmp_path: Path) -> None:
         assert result.stderr.startswith("No runs yet")
     assert run("explain", "x", "--store", str(path)).exit_code == 2
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_user_without_a_home_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def unknown() -> Path:
+        raise RuntimeError
+
+    monkeypatch.delenv("STOPCAUSE_DATA")
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", unknown)
+
+    result = run("runs")
+    named = run("runs", "-o", "table", "--store", str(tmp_path / "s.duckdb"))
+
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "set STOPCAUSE_DATA" in result.stderr
+    assert (named.exit_code, named.stdout.splitlines()[0][:11]) == (0, "No runs yet")
 
 
 # The demo

@@ -80,6 +80,31 @@ def test_a_pipe_that_closes_early_is_no_error() -> None:
     assert run.returncode in (0, 141)
 
 
+@pytest.mark.parametrize("arguments", [("rules",), ("replay",), ("--help",), ("--version",)], ids=str)
+@pytest.mark.parametrize(("stdout", "code"), [("/dev/full", 2), ("&-", 0)])
+def test_output_that_cannot_be_written_is_one_line(arguments: tuple[str, ...], stdout: str, code: int) -> None:
+    script = f"{sys.executable} -m stopcause {' '.join(arguments)} >{stdout}"
+    run = subprocess.run(("/bin/bash", "-c", script), capture_output=True, text=True, check=False, env=environment())
+
+    assert run.returncode == code
+    assert run.stderr == ("stopcause: output: No space left on device\n" if code else "")
+
+
+def test_a_closed_standard_input_is_told_what_to_do() -> None:
+    script = f"{sys.executable} -m stopcause classify - <&-"
+    run = subprocess.run(("/bin/bash", "-c", script), capture_output=True, text=True, check=False, env=environment())
+
+    assert (run.returncode, run.stderr.count("\n")) == (2, 1)
+    assert "nothing is piped in" in run.stderr
+
+
+def test_a_working_folder_that_is_gone_is_no_error(tmp_path: Path) -> None:
+    script = f"cd {tmp_path} && rmdir {tmp_path} && {sys.executable} -m stopcause replay -o table"
+    run = subprocess.run(("/bin/bash", "-c", script), capture_output=True, text=True, check=False, env=environment())
+
+    assert run.returncode == 0, run.stderr
+
+
 def test_a_terminal_without_its_letters_is_no_error() -> None:
     env = environment(PYTHONIOENCODING="ascii")
     case = str(ROOT / "fixtures" / "public" / "C68.json")

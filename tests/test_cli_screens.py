@@ -14,6 +14,7 @@ from typer.main import get_command
 from typer.testing import CliRunner, Result
 
 from stopcause import cli
+from stopcause.render.examples import EXAMPLES
 from stopcause.render.pen import WIDTH, cells
 from stopcause.resources import data_folder
 
@@ -46,6 +47,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("STOPCAUSE_DATA", str(tmp_path / "data"))
     monkeypatch.setattr("sys.argv", ["stopcause"])
+    monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(cli, "_now", lambda: NOW)
     shutil.copytree(FIXTURES, tmp_path / "fixtures")
     return tmp_path
@@ -89,6 +91,8 @@ def assert_fits(screen: str) -> None:
 WITHOUT_STORE = {
     "replay": ("replay", "-o", "table"),
     "replay-pairs": ("replay", "fixtures/pairs", "-o", "table"),
+    "help": ("--help",),
+    "help-policy": ("policy", "--help"),
     "rules": ("rules", "-o", "table"),
     "classify": ("classify", "fixtures/public/C44.json", "-o", "table"),
     "explain-failed": ("explain", "fixtures/public/C39.json", "-o", "table", "--utc"),
@@ -164,6 +168,47 @@ def test_screen_of_a_policy_with_faults(place: Path) -> None:
 
     assert_is("policy-faults", screen_of("policy", "check", "bad.toml", "-o", "table"))
     assert_is("policy-folder", screen_of("policy", "check", "policy.d", "-o", "table"))
+
+
+# Help
+
+
+def named_commands() -> Iterator[str]:
+    """Every command, and every one of a group."""
+    for name, command in get_command(cli.app).commands.items():  # type: ignore[attr-defined]
+        yield name
+        yield from (f"{name} {each}" for each in getattr(command, "commands", ()))
+
+
+def test_every_command_teaches_by_examples() -> None:
+    assert set(EXAMPLES) == {"", *named_commands()}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_help_fits_and_cuts_nothing(name: str, place: Path) -> None:
+    assert place.is_dir()
+    said = run(*name.split(), "--help").stdout
+
+    assert_fits(said)
+    assert "..." not in "".join(line for line in said.splitlines() if not line.startswith("Usage:")).replace(",...", "")
+    assert f"  stopcause {EXAMPLES[name][0][0]}" in said
+
+
+def test_each_command_has_one_line_of_help(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    said = run("--help").stdout.partition("Start here:")[2].partition("Examples:")[0]
+
+    lines = [line for line in said.splitlines() if line.startswith("  ")]
+    assert len(lines) == len(get_command(cli.app).commands)  # type: ignore[attr-defined]
+
+
+def test_examples_name_only_options_that_there_are() -> None:
+    known = dict(commands())
+    for name, told in EXAMPLES.items():
+        for example, _about in told:
+            first = example.split()[0]
+            assert example.startswith(name)
+            assert set(re.findall(r" (--[a-z-]+)", example)) <= known[first], example
 
 
 # Hints

@@ -18,12 +18,13 @@ from stopcause.pipeline import cases
 from stopcause.pipeline.cases import Case
 from stopcause.receipts import model
 from stopcause.render import lines, sentences, tables, why
+from stopcause.render.caller import program_name, shown_path
 from stopcause.render.explain import explain_note, explain_screen
-from stopcause.render.hints import Caller, Hint, hint_lines, program_name, shown_path
-from stopcause.render.pen import WIDTH, Pen, age, cells, cut, fit, short_age, short_names
+from stopcause.render.hints import Caller, Hint, hint_lines
+from stopcause.render.pen import WIDTH, Pen, age, cells, cut, fit, pasted, short_age, short_names
 from stopcause.render.schema import wire_schema
 from stopcause.render.views import Explained, GroupNote, Revision, WaitLine, Window
-from stopcause.render.waits import wait_lines
+from stopcause.render.waits import wait_lines, waiting_table
 from stopcause.resources import data_folder
 
 CASES = tuple(cases.load_cases([data_folder("fixtures")]))
@@ -91,11 +92,11 @@ def test_the_note_for_a_channel_is_three_lines_of_markdown(case: Case) -> None:
 @by_id
 def test_waits_of_a_case_have_a_row_each(case: Case) -> None:
     it = explained(case)
-    waits = wait_lines(it.run, it.facts, it.verdict)
+    waits = wait_lines(it.facts, it.verdict)
 
     if it.verdict.verdict in (VerdictName.WAITING, VerdictName.WAITING_UNROUTED) and it.verdict.reason != "answered":
         assert waits
-    assert_fits(tables.waiting_table(waits, Window(case.now, "", case.now), Pen(zone=UTC)))
+    assert_fits(waiting_table(waits, Window(case.now, "", case.now), Pen(zone=UTC)))
 
 
 def test_lists_of_all_cases_fit() -> None:
@@ -155,7 +156,7 @@ def test_a_route_fills_in_who_answers_and_until_when() -> None:
     (case,) = (case for case in CASES if case.id == "P18a")
     it = explained(case)
 
-    (wait,) = wait_lines(it.run, it.facts, it.verdict)
+    (wait,) = wait_lines(it.facts, it.verdict)
 
     route = it.facts.policy.routes[0]
     assert wait.owner == route.owner
@@ -181,7 +182,16 @@ def wait(**changes: object) -> WaitLine:
     [
         ({"deadline": NOW + timedelta(minutes=18), "resume_token": "t"}, "in 18m", "resume run run-1 at t"),
         ({"deadline": NOW - timedelta(minutes=10), "missing": ("overdue",)}, "10m late", "overdue; run run-1"),
-        ({"expires_at": NOW + timedelta(hours=3)}, "in 3h", "expires 12:00 (hard, the producer's)"),
+        (
+            {"expires_at": NOW + timedelta(hours=3), "resume_token": "t"},
+            "in 3h",
+            "resume run run-1 at t; expires 12:00 (hard, the producer's)",
+        ),
+        (
+            {"deadline": NOW - timedelta(minutes=10), "missing": ("overdue",), "escalate": "team:lead"},
+            "10m late",
+            "overdue; next team:lead; run run-1",
+        ),
         (
             {"decision": "approved", "decided_at": NOW - timedelta(hours=2), "actor": "u:1", "missing": ("delivery",)},
             "decided",
@@ -191,7 +201,7 @@ def wait(**changes: object) -> WaitLine:
     ],
 )
 def test_a_wait_says_until_when_and_what_it_lacks(changes: dict[str, object], due: str, note: str) -> None:
-    *_, first, second = tables.waiting_table([wait(**changes)], Window(NOW, "", NOW), Pen(zone=UTC))
+    *_, first, second = waiting_table([wait(**changes)], Window(NOW, "", NOW), Pen(zone=UTC))
 
     assert first.endswith(f" {due}")
     assert second == f"   {note}"
@@ -261,13 +271,30 @@ def test_letters_of_two_cells_are_counted_as_two() -> None:
     assert fit("요약요약", 6) == "요약… "
 
 
-def test_names_of_a_list_are_ends_that_are_no_options() -> None:
-    names = short_names(["a-routed", "b-unrouted", "0198c0de-1111-7000-8000-00000a9f3a1c", "x"])
+UUID = "0198c0de-1111-7000-8000-00000a9f3a1c"
 
-    assert names["a-routed"] == "a-routed"
-    assert names["b-unrouted"] == "nrouted"
-    assert names["0198c0de-1111-7000-8000-00000a9f3a1c"] == "9f3a1c"
-    assert names["x"] == "x"
+
+def test_a_run_is_called_by_its_id_where_there_is_room_else_by_its_end() -> None:
+    names = short_names(["s-err-step2", UUID, "natural-without-outcome", "done-without-outcome", "--all"], 17)
+
+    assert names["s-err-step2"] == "s-err-step2"
+    assert names[UUID] == "9f3a1c"
+    assert names["natural-without-outcome"] == "l-without-outcome"
+    assert names["done-without-outcome"] == "e-without-outcome"
+    assert names["--all"] == "all"
+
+
+@given(st.sets(st.text("ab-1", min_size=1, max_size=24), max_size=12), st.integers(8, 20))
+def test_names_of_a_list_fit_and_are_no_options(ids: set[str], room: int) -> None:
+    names = short_names(ids, room)
+
+    assert names.keys() == ids
+    assert all(len(name) <= room and not name.startswith("-") and each.endswith(name) for each, name in names.items())
+
+
+def test_a_hint_has_the_end_of_a_uuid_and_the_whole_of_another_id() -> None:
+    assert pasted(UUID) == pasted(UUID.replace("-", "")) == "9f3a1c"
+    assert pasted("timeout-in-tool-of-limit-step") == "timeout-in-tool-of-limit-step"
 
 
 def test_times_are_local_with_their_offset_or_utc() -> None:

@@ -6,6 +6,7 @@ Here: the order of the plan, what the stage and the grace time hold back, and wh
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
@@ -14,7 +15,7 @@ from typing import Final, NamedTuple
 
 from stopcause.classifier.policy import AgentEntry, Policy, Subject
 from stopcause.classifier.verdict import VerdictName
-from stopcause.pipeline import keeper_runs
+from stopcause.errors import NotFoundError
 from stopcause.pipeline.keeper import Keeper
 from stopcause.render.sentences import action_of
 from stopcause.render.views import Apart, Attention, Explained, Group, GroupNote, Revision, RunLine, WaitLine, Window
@@ -25,7 +26,9 @@ _REFUTED = "receipt_refuted"
 _PENDING = "receipt_pending"
 _ATTENTION = "attention"
 _GROUP_NAME = re.compile(r"[0-9a-f]{4}|[0-9a-f]{6}|[0-9a-f]{12}")
+_SHORT_NAME = 4  # a group's, as lists show it; a run's has six
 _MINUTE = timedelta(minutes=1)
+_MEMORY = timedelta(days=30)  # how far back a group is looked for: older than that it is new again
 _ORDER: Final = (
     VerdictName.WAITING_UNROUTED,
     _REFUTED,
@@ -196,7 +199,7 @@ def rows_of(keeper: Keeper, scope: Scope) -> list[VerdictRow]:
 def attention_of(keeper: Keeper, scope: Scope) -> Found:
     """What needs somebody in a scope, and every wait however old. The keeper has been settled as of its `now`."""
     rows = _with_old_waits(keeper, scope)
-    before = NOTHING_BEFORE if scope.since is None else _before(keeper, scope.since)
+    before = NOTHING_BEFORE if scope.since is None else _before(keeper, scope, scope.since)
     found = attend(rows, keeper.policy, scope.window.now, before, everything=scope.everything)
     shown = {group.fingerprint for group in found.groups}
     return Found(found, [row for row in rows if row.fingerprint in shown])
@@ -210,18 +213,19 @@ def _with_old_waits(keeper: Keeper, scope: Scope) -> list[VerdictRow]:
     return list({(row.run_id, row.attempt): row for row in rows}.values())
 
 
-def _before(keeper: Keeper, since: datetime) -> Before:
-    bounded = keeper.store.rows(verdicts=(VerdictName.BOUNDED_STOP,), limit=None)
+def _before(keeper: Keeper, scope: Scope, since: datetime) -> Before:
+    bounded = keeper.store.rows(
+        verdicts=(VerdictName.BOUNDED_STOP,), agent=scope.agent, since=since - _MEMORY, limit=None
+    )
     older = {row.fingerprint for row in bounded if row.opened_at < since}
-    recent = keeper.store.rows(since=since, limit=None)
-    return Before(keeper.store.counts().runs > len(recent), older)
+    if older:
+        return Before(anything=True, groups=older)
+    return Before(anything=keeper.store.counts().runs > len(keeper.store.rows(since=since, limit=None)))
 
 
 def wait_lines_of(keeper: Keeper, now: datetime) -> list[WaitLine]:
     """Everything that waits for somebody: what lacks something first, then by how soon it is due."""
-    waits = keeper.waits(now)
-    runs = keeper_runs.load_runs(keeper.store, [facts.run_id for facts, _ in waits]).runs
-    found = [line for facts, verdict in waits for line in wait_lines(runs[facts.run_id], facts, verdict)]
+    found = [line for facts, verdict in keeper.waits(now) for line in wait_lines(facts, verdict)]
     return sorted(found, key=_wait_order)
 
 
@@ -235,21 +239,38 @@ def explained(keeper: Keeper, name: str, now: datetime) -> Explained:
     Raises:
         NotFoundError: No run or group is called that, or several are; says what was looked for.
     """
-    detail = keeper.detail(_run_named(keeper, name), now)
+    detail = keeper.detail(_run_named(keeper, name, now), now)
     row = detail.history[-1] if detail.history else None
-    alike = keeper.store.rows(verdicts=(row.verdict,), agent=row.agent, limit=None) if row else []
-    group = [each for each in alike if each.fingerprint == detail.verdict.group]
+    group = _alike(keeper, row, detail.verdict.group) if row else []
     history = [_revision(each) for each in detail.history if each.attempt == detail.facts.attempt]
     return Explained(detail.run, detail.facts, detail.verdict, history, _note(detail.verdict.group, group))
 
 
-def _run_named(keeper: Keeper, name: str) -> str:
-    """A group's name is short and means its newest run; else it is for the store to find."""
-    if _GROUP_NAME.fullmatch(name):
-        rows = [row for row in keeper.store.rows(limit=None) if row.fingerprint.endswith(name)]
-        if len({row.fingerprint for row in rows}) == 1:
-            return max(rows, key=lambda row: (row.last_at, row.run_id)).run_id
-    return name
+def _alike(keeper: Keeper, row: VerdictRow, fingerprint: str) -> list[VerdictRow]:
+    """The runs of a group, from a while before this one on."""
+    since = row.opened_at - _MEMORY
+    asked = keeper.store.rows(
+        verdicts=(row.verdict,), agent=row.agent, environment=row.environment, since=since, limit=None
+    )
+    return [each for each in asked if each.fingerprint == fingerprint]
+
+
+def _run_named(keeper: Keeper, name: str, now: datetime) -> str:
+    """The run that a name means. A name of four is a group's first; a longer one is a run's, where one is called so."""
+    if not _GROUP_NAME.fullmatch(name):
+        return name
+    if len(name) > _SHORT_NAME:
+        with contextlib.suppress(NotFoundError):
+            return keeper.store.find_run(name)
+    return _newest_of_group(keeper, name, now - _MEMORY) or _newest_of_group(keeper, name, None) or name
+
+
+def _newest_of_group(keeper: Keeper, name: str, since: datetime | None) -> str | None:
+    """The newest run of the only group whose fingerprint ends so."""
+    rows = [row for row in keeper.store.rows(since=since, limit=None) if row.fingerprint.endswith(name)]
+    if len({row.fingerprint for row in rows}) != 1:
+        return None
+    return max(rows, key=lambda row: (row.last_at, row.run_id)).run_id
 
 
 def _revision(row: VerdictRow) -> Revision:

@@ -15,15 +15,16 @@ from pathlib import Path
 from stopcause import settings
 from stopcause.classifier.policy import Policy
 from stopcause.classifier.verdict import VerdictName
+from stopcause.errors import InputError
 from stopcause.pipeline import attention, cases
 from stopcause.pipeline.ingest import ingest
 from stopcause.pipeline.keeper import Keeper
 from stopcause.pipeline.policy_file import load_policy
 from stopcause.pipeline.replay import replay_files
 from stopcause.render import demo as parts
+from stopcause.render.caller import path_words
 from stopcause.render.hints import Caller, Hint, hint_lines
 from stopcause.render.pen import Pen
-from stopcause.render.screen import path_words
 from stopcause.render.views import Attention, CaseResult, Replay
 from stopcause.resources import data_folder
 
@@ -54,12 +55,12 @@ _NEXT = (
 
 def new_store() -> Path:
     """A place for the demo's store, empty: in the user data folder, or in a temporary one where that is not ours."""
-    folder = settings.data_dir() / "demo"
     try:
+        folder = settings.data_dir() / "demo"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "policy.toml").write_text(POLICY, "utf-8")
-    except OSError:
+    except (OSError, InputError):
         folder = Path(tempfile.mkdtemp(prefix="stopcause-demo-"))
         (folder / "policy.toml").write_text(POLICY, "utf-8")
     return folder / "demo.duckdb"

@@ -16,7 +16,7 @@ from typing import BinaryIO, NamedTuple
 from stopcause.pipeline.ingest_rejects import Rejects
 from stopcause.pipeline.ingest_sources import Bad, NoRecordsError, Source, expand, read_source
 from stopcause.pipeline.keeper import Keeper
-from stopcause.receipts.codec import AnyRecord, LineError
+from stopcause.receipts.codec import Kept, LineError
 
 Progress = Callable[[int, int | None], None]  # bytes done, bytes in all (None: not known)
 _BATCH_RECORDS = 50_000
@@ -93,7 +93,7 @@ class _Desk:
 
     def __init__(self, keeper: Keeper, now: datetime, meter: _Meter) -> None:
         self._keeper, self._now, self._meter = keeper, now, meter
-        self._batch: list[AnyRecord] = []
+        self._batch: list[Kept] = []
         self._flushed_at = 0  # bytes
         self._files = self._lines = self._accepted = self._repeated = self._set_aside = 0
         self._rejected: list[Path] = []
@@ -137,7 +137,7 @@ class _Desk:
         self._flushed_at = self._meter.done
         if not batch:
             return
-        newest = max(record.at for record in batch)
+        newest = max(kept.record.at for kept in batch)
         self._newest = newest if self._newest is None else max(newest, self._newest)
         taken = self._keeper.add(batch, self._now)
         self._accepted += taken.accepted

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 from stopcause.errors import InputError
 from stopcause.receipts import codec
-from stopcause.receipts.codec import MAX_LINE_BYTES, AnyRecord, LineError
+from stopcause.receipts.codec import MAX_LINE_BYTES, Kept, LineError
 
 SUFFIXES = (".json", ".jsonl", ".ndjson")
 REJECTED = ".rejected.jsonl"
@@ -80,7 +80,7 @@ def _source(path: Path, *, named: bool) -> Source:
         raise InputError(f"{path}: {error.strerror}. Name a file or a folder that is there.") from error
 
 
-def read_source(source: Source, took: Took) -> Iterator[AnyRecord | Bad]:
+def read_source(source: Source, took: Took) -> Iterator[Kept | Bad]:
     """The records and bad lines of a source, in order.
 
     Raises:
@@ -102,7 +102,7 @@ def read_source(source: Source, took: Took) -> Iterator[AnyRecord | Bad]:
 # NDJSON ---------------------------------------------------------------------------------------------------------------
 
 
-def _read_lines(file: Any, took: Took) -> Iterator[AnyRecord | Bad]:  # noqa: ANN401 - anything with `read`
+def _read_lines(file: Any, took: Took) -> Iterator[Kept | Bad]:  # noqa: ANN401 - anything with `read`
     for number, line in enumerate(lines_of(file, took), 1):
         if isinstance(line, LongLine):
             expected = f"at most {MAX_LINE_BYTES} bytes"
@@ -111,7 +111,7 @@ def _read_lines(file: Any, took: Took) -> Iterator[AnyRecord | Bad]:  # noqa: AN
         text = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
         if not text or text.isspace():
             continue
-        read = codec.read_line(text, number)
+        read = codec.keep_line(text, number)
         if isinstance(read, LineError):
             yield from _read_case_line(text, read)
         else:
@@ -144,7 +144,7 @@ def lines_of(file: Any, took: Took) -> Iterator[bytes | LongLine]:  # noqa: ANN4
         yield held
 
 
-def _read_case_line(line: bytes, error: LineError) -> Iterator[AnyRecord | Bad]:
+def _read_case_line(line: bytes, error: LineError) -> Iterator[Kept | Bad]:
     """A line that is no record: perhaps a case file with records inside."""
     if b'"records"' in line:
         try:
@@ -160,7 +160,7 @@ def _read_case_line(line: bytes, error: LineError) -> Iterator[AnyRecord | Bad]:
 # JSON -----------------------------------------------------------------------------------------------------------------
 
 
-def _read_json(path: Path, took: Took) -> Iterator[AnyRecord | Bad]:
+def _read_json(path: Path, took: Took) -> Iterator[Kept | Bad]:
     """A `.json` file: a case, one record, or NDJSON after all."""
     data = path.read_bytes()
     try:
@@ -193,12 +193,12 @@ def _records_in(value: object) -> list[Any] | None:
     return records if isinstance(records, list) else None
 
 
-def _read_values(values: Iterable[object], number: int, place: str) -> Iterator[AnyRecord | Bad]:
+def _read_values(values: Iterable[object], number: int, place: str) -> Iterator[Kept | Bad]:
     """Records that are parsed already; `place` says where the field of the i-th is: format of (i, field)."""
     for i, value in enumerate(values):
-        read = codec.read_value(value, number)
+        raw = codec.value_line(value)
+        read = codec.keep_line(raw, number)
         if isinstance(read, LineError):
-            raw = json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
             yield Bad(read._replace(field=place.format(i, read.field)), raw, len(raw))
         else:
             yield read

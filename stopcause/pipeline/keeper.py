@@ -20,8 +20,9 @@ from stopcause.classifier.policy import Policy
 from stopcause.classifier.verdict import CLASSIFIER_VERSION, Verdict, VerdictName
 from stopcause.errors import NotFoundError, StoreError
 from stopcause.pipeline import keeper_runs
+from stopcause.pipeline.keeper_runs import Unjudged
 from stopcause.receipts import codec, journal
-from stopcause.receipts.codec import AnyRecord, LineError
+from stopcause.receipts.codec import Kept, LineError
 from stopcause.receipts.journal import Journal, Position
 from stopcause.store.duckdb_store import MEMORY_LIMIT, DuckStore, StaleHour
 from stopcause.store.rows import VerdictRow
@@ -59,6 +60,7 @@ class Keeper:
         self.store = store
         self.policy = policy
         self.unread = 0  # journal lines of a newer version or kind of writer: kept there, not in the store
+        self.unjudged: list[Unjudged] = []  # runs that the classifier failed on: kept, with the verdict that they had
         self._journal = spool
         self._applied: Position | None = None
 
@@ -111,33 +113,26 @@ class Keeper:
             StoreFullError: The disk took no more. What of it was acknowledged is applied later; send all of it again.
             StoreError: The journal or the store failed; the same holds.
         """
-        records: list[AnyRecord] = []
-        errors: list[LineError] = []
-        for read in codec.read_lines(lines):
-            if isinstance(read, LineError):
-                errors.append(read)
-            else:
-                records.append(read)
-        return self.add(records, now)._replace(errors=errors)
+        batch, errors = _sorted_out(lines)
+        return self.add(batch, now)._replace(errors=errors)
 
-    def add(self, records: Sequence[AnyRecord], now: datetime) -> Accepted:
-        """The same for records that are read already; they must have their `record_id`."""
+    def add(self, batch: Sequence[Kept], now: datetime) -> Accepted:
+        """The same for lines that are read already."""
         self._catch_up(now)
-        fresh = self._fresh(records)
+        fresh = self._fresh(batch)
         if not fresh:
-            return Accepted(0, len(records), [], ())
-        lines = list(map(codec.write_line, fresh))
-        position = self._append(lines)
-        touched = self._apply(fresh, lines, position, now)
-        return Accepted(len(fresh), len(records) - len(fresh), [], touched)
+            return Accepted(0, len(batch), [], ())
+        position = self._append([kept.line for kept in fresh])
+        touched = self._apply(fresh, position, now)
+        return Accepted(len(fresh), len(batch) - len(fresh), [], touched)
 
-    def _fresh(self, records: Sequence[AnyRecord]) -> list[AnyRecord]:
+    def _fresh(self, batch: Sequence[Kept]) -> Sequence[Kept]:
         """Those that are neither in the store nor earlier in the batch."""
-        unique = _without_repeats(records)
+        unique = _without_repeats(batch)
         if self.store.is_empty():
             return unique
-        known = self.store.known([(record.record_id or "", record.at) for record in unique])
-        return [record for i, record in enumerate(unique) if i not in known] if known else unique
+        known = self.store.known([(record.record_id or "", record.at) for record, _ in unique])
+        return [kept for i, kept in enumerate(unique) if i not in known] if known else unique
 
     def _append(self, lines: Sequence[bytes]) -> Position | None:
         """Makes the lines durable; from here on they are acknowledged."""
@@ -147,21 +142,28 @@ class Keeper:
             self._journal.append(group)
         return self._journal.end
 
-    def _apply(
-        self, fresh: Sequence[AnyRecord], lines: Sequence[bytes], position: Position | None, now: datetime
-    ) -> tuple[str, ...]:
+    def _apply(self, fresh: Sequence[Kept], position: Position | None, now: datetime) -> tuple[str, ...]:
         """Judges what new records concern, and commits it all. Gives the runs that they are of."""
-        loaded = keeper_runs.load_for(self.store, fresh)
-        rows = keeper_runs.record_rows(fresh, lines, loaded.opened_at)
+        loaded = keeper_runs.load_for(self.store, [kept.record for kept in fresh])
+        rows = keeper_runs.record_rows(fresh, loaded.opened_at)
         self.store.commit(rows, self._revisions(loaded, now), position)
         self._applied = position
         return tuple(dict.fromkeys(row.run_id for row in rows if row.run_id))
 
     def _revisions(self, loaded: keeper_runs.Loaded, now: datetime) -> list[VerdictRow]:
         """What is to be appended so that the verdicts on the concerned runs are right at `now`."""
-        judged = keeper_runs.judged_rows(loaded, self.policy, now)
-        current = self.store.current([run_id for run_id in loaded.concerned if run_id in loaded.stored])
-        return keeper_runs.changes(judged, current)
+        judged, unjudged = keeper_runs.judged_rows(loaded, self.policy, now)
+        failed = {each.run_id for each in unjudged}
+        stored = [run_id for run_id in loaded.concerned if run_id in loaded.stored and run_id not in failed]
+        self._note_unjudged(loaded.concerned, unjudged)
+        return keeper_runs.changes(judged, self.store.current(stored))
+
+    def _note_unjudged(self, concerned: Collection[str], unjudged: Sequence[Unjudged]) -> None:
+        """Remembers which runs the classifier failed on the last time that it saw them."""
+        if self.unjudged:
+            again = set(concerned)
+            self.unjudged = [each for each in self.unjudged if each.run_id not in again]
+        self.unjudged += unjudged
 
     # Making up for a crash --------------------------------------------------------------------------------------------
 
@@ -189,11 +191,9 @@ class Keeper:
             self._replay([line for line, _ in batch], batch[-1][1], now)
 
     def _replay(self, lines: Sequence[bytes], position: Position, now: datetime) -> None:
-        read = list(codec.read_lines(lines))
-        records = [record for record in read if not isinstance(record, LineError)]
-        self.unread += len(read) - len(records)
-        fresh = self._fresh(records)
-        self._apply(fresh, list(map(codec.write_line, fresh)), position, now)
+        batch, errors = _sorted_out(lines)
+        self.unread += len(errors)
+        self._apply(self._fresh(batch), position, now)
 
     # Judging again ----------------------------------------------------------------------------------------------------
 
@@ -283,13 +283,25 @@ def journal_folder(store: Path) -> Path:
     return store.with_name(store.name + ".journal")
 
 
-def _without_repeats(records: Sequence[AnyRecord]) -> list[AnyRecord]:
+def _sorted_out(lines: Iterable[bytes]) -> tuple[list[Kept], list[LineError]]:
+    """What is a record, and what is none."""
+    batch: list[Kept] = []
+    errors: list[LineError] = []
+    for read in codec.keep_lines(lines):
+        if isinstance(read, LineError):
+            errors.append(read)
+        else:
+            batch.append(read)
+    return batch, errors
+
+
+def _without_repeats(batch: Sequence[Kept]) -> Sequence[Kept]:
     """The first of each (`record_id`, `at`), in order."""
-    if len({record.record_id for record in records}) == len(records):
-        return list(records)
-    first: dict[tuple[str | None, datetime], AnyRecord] = {}
-    for record in records:
-        first.setdefault((record.record_id, record.at), record)
+    if len({record.record_id for record, _ in batch}) == len(batch):
+        return batch
+    first: dict[tuple[str | None, datetime], Kept] = {}
+    for kept in batch:
+        first.setdefault((kept.record.record_id, kept.record.at), kept)
     return list(first.values())
 
 

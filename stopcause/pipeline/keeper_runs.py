@@ -6,16 +6,16 @@ of one attempt reach into the others, so all of its attempts are judged.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from stopcause.classifier import engine, fold
-from stopcause.classifier.fold import Run
+from stopcause.classifier.fold import Facts, Run
 from stopcause.classifier.policy import Policy
 from stopcause.pipeline.rows import same_verdict, verdict_row
 from stopcause.receipts import codec, model
-from stopcause.receipts.codec import AnyRecord
+from stopcause.receipts.codec import AnyRecord, Kept
 from stopcause.store.duckdb_store import DuckStore
 from stopcause.store.rows import RecordRow, VerdictRow
 
@@ -31,6 +31,13 @@ class Loaded(NamedTuple):
     stored: frozenset[str]  # runs that had records before this batch
     resumers: dict[str, list[Run]]
     concerned: Collection[str]  # the runs to judge; one that nothing is recorded of is not in `runs`
+
+
+class Unjudged(NamedTuple):
+    """A run that the classifier failed on, and the type of the error that it raised."""
+
+    run_id: str
+    error: str
 
 
 def load_for(store: DuckStore, fresh: Sequence[AnyRecord]) -> Loaded:
@@ -111,16 +118,24 @@ def _first_seen(run: Run) -> tuple[datetime, str]:
     return min(record.at for records in run.attempts.values() for record in records), run.run_id
 
 
-def judged_rows(loaded: Loaded, policy: Policy, now: datetime) -> list[VerdictRow]:
-    """A first revision for every attempt of the concerned runs."""
+def judged_rows(loaded: Loaded, policy: Policy, now: datetime) -> tuple[list[VerdictRow], list[Unjudged]]:
+    """A first revision for every attempt of the concerned runs; the runs that the classifier failed on have none."""
     rows: list[VerdictRow] = []
+    unjudged: list[Unjudged] = []
     for run_id in loaded.concerned:
         if (run := loaded.runs.get(run_id)) is not None:
             resumers, opened_at = loaded.resumers.get(run_id, ()), loaded.opened_at[run_id]
-            for attempt in _lived(run):
-                facts = fold.facts_of(run, attempt, policy, now, resumers)
-                rows.append(verdict_row(facts, engine.judge(facts), opened_at))
-    return rows
+            try:
+                judged = [(facts, engine.judge(facts)) for facts in _facts_of(run, policy, now, resumers)]
+            except Exception as error:  # noqa: BLE001 - one run that no rule can read must not cost the others theirs
+                unjudged.append(Unjudged(run_id, type(error).__name__))
+                continue
+            rows += [verdict_row(facts, verdict, opened_at) for facts, verdict in judged]
+    return rows, unjudged
+
+
+def _facts_of(run: Run, policy: Policy, now: datetime, resumers: Sequence[Run]) -> Iterator[Facts]:
+    return (fold.facts_of(run, attempt, policy, now, resumers) for attempt in _lived(run))
 
 
 def _lived(run: Run) -> Collection[int]:
@@ -154,20 +169,13 @@ def changes(judged: Sequence[VerdictRow], current: dict[tuple[str, int], Verdict
     return rows + [gone._replace(sign=-1) for gone in current.values() if gone.sign > 0]
 
 
-def record_rows(fresh: Sequence[AnyRecord], lines: Sequence[bytes], opened_at: dict[str, datetime]) -> list[RecordRow]:
-    """The rows of new records, with their canonical lines."""
-    return [_record_row(record, line, opened_at) for record, line in zip(fresh, lines, strict=True)]
+def record_rows(fresh: Sequence[Kept], opened_at: dict[str, datetime]) -> list[RecordRow]:
+    """The rows of new records, with their lines."""
+    return [_record_row(record, line, opened_at) for record, line in fresh]
 
 
 def _record_row(record: AnyRecord, line: bytes, opened_at: dict[str, datetime]) -> RecordRow:
     run_id = None if isinstance(record, model.TriageUpdated) else record.run_id
-    return RecordRow(
-        record_id=record.record_id or "",
-        kind=str(record.kind),
-        run_id=run_id,
-        attempt=record.attempt,
-        event_at=record.at,
-        opened_at=record.at if run_id is None else opened_at[run_id],
-        resumes_run_id=record.resumes_run_id if isinstance(record, _LINKING) else None,
-        line=line,
-    )
+    opened = record.at if run_id is None else opened_at[run_id]
+    resumes = record.resumes_run_id if isinstance(record, _LINKING) else None
+    return RecordRow(record.record_id or "", record.kind, run_id, record.attempt, record.at, opened, resumes, line)

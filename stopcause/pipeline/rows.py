@@ -5,19 +5,31 @@ from __future__ import annotations
 from datetime import datetime
 from operator import attrgetter
 
-from stopcause.classifier.engine import _detail as detail_of
+from stopcause.classifier.engine import detail_of
 from stopcause.classifier.fold import Facts
 from stopcause.classifier.verdict import Finding, Verdict
 from stopcause.receipts import model
 from stopcause.store.rows import VerdictRow
 
-_NO_USAGE = model.Usage()
-_IDENTITY = (
+# Fields that a row takes over as they are, in its order. Picked all at once: there is a row for every run that ends.
+_OF_VERDICT = (
+    *("thread_id", "agent", "environment", "verdict", "reason", "rule", "stop_cause", "evidence", "missing", "retry"),
+    *("group", "settled", "judge_again_at", "resolved_by"),
+    *("policy_version", "policy_digest", "classifier_version", "as_of"),
+)
+_OF_IDENTITY = (
     *("parent_run_id", "resumes_run_id", "agent_version", "service", "model", "provider"),
     *("framework", "framework_version", "adapter", "adapter_version"),
 )
-_identity_of = attrgetter(*_IDENTITY)
-_NOBODY = (None,) * len(_IDENTITY)
+_OF_STOP = ("duration_s", "steps", "tool_calls")  # the source's own clock, never a difference of two
+_OF_USAGE = ("input_tokens", "output_tokens", "cost_usd")
+_said = attrgetter(*_OF_VERDICT)
+_identity_of = attrgetter(*_OF_IDENTITY)
+_counted = attrgetter(*_OF_STOP)
+_used = attrgetter(*_OF_USAGE)
+_NOBODY = (None,) * len(_OF_IDENTITY)
+_NOT_STOPPED = (None,) * (len(_OF_STOP) + len(_OF_USAGE))
+_NOTHING_USED = (None,) * len(_OF_USAGE)
 _NOT_JUDGED = frozenset({"opened_at", "revision", "sign", "as_of"})
 _judged = attrgetter(*(name for name in VerdictRow._fields if name not in _NOT_JUDGED))
 
@@ -30,56 +42,17 @@ def same_verdict(one: VerdictRow, other: VerdictRow) -> bool:
 def verdict_row(facts: Facts, verdict: Verdict, opened_at: datetime) -> VerdictRow:
     """The first revision of a verdict on the attempt that `facts` tell of; `opened_at` is its run's."""
     stop = facts.stop
-    usage = (stop.usage if stop else None) or _NO_USAGE
-    parent, resumes, agent_version, service, model_name, provider, framework, *versions = _identity(facts)
     ended = stop or facts.died
     return VerdictRow(
-        run_id=verdict.run_id,
-        attempt=verdict.attempt,
-        opened_at=opened_at,
-        revision=1,
-        sign=1,
-        thread_id=verdict.thread_id,
-        parent_run_id=parent,
-        resumes_run_id=resumes,
-        agent=verdict.agent,
-        agent_version=agent_version,
-        service=service,
-        environment=verdict.environment,
-        model=model_name,
-        provider=provider,
-        framework=framework,
-        framework_version=versions[0],
-        adapter=versions[1],
-        adapter_version=versions[2],
-        contract=facts.contract_name,
-        verdict=verdict.verdict and str(verdict.verdict),
-        reason=verdict.reason,
-        rule=verdict.rule,
-        stop_cause=verdict.stop_cause and str(verdict.stop_cause),
-        detail=detail_of(facts, verdict.verdict) or None,
-        evidence=verdict.evidence,
-        findings=tuple(map(_finding, verdict.findings)) if verdict.findings else (),
-        missing=tuple(map(str, verdict.missing)) if verdict.missing else (),
-        retry=str(verdict.retry),
-        fingerprint=verdict.group,
-        settled=verdict.settled,
-        judge_again_at=verdict.judge_again_at,
-        resolved_by=verdict.resolved_by,
-        policy_version=verdict.policy_version,
-        policy_digest=verdict.policy_digest,
-        classifier_version=verdict.classifier_version,
-        as_of=verdict.as_of,
-        started_at=facts.started_at,
-        stopped_at=ended.at if ended else None,
-        last_at=facts.last_at,
-        duration_s=stop.duration_s if stop else None,  # the source's own clock, never a difference of two
-        steps=stop.steps if stop else None,
-        step_limit=min(facts.step_limits, default=None),
-        tool_calls=stop.tool_calls if stop else None,
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        cost_usd=usage.cost_usd,
+        *(verdict.run_id, verdict.attempt, opened_at, 1, 1),
+        *_said(verdict),
+        tuple(map(_finding, verdict.findings)) if verdict.findings else (),
+        detail_of(facts, verdict.verdict) or None,
+        facts.contract_name,
+        *_identity(facts),
+        *(facts.started_at, ended.at if ended else None, facts.last_at),
+        min(facts.step_limits, default=None),
+        *(_NOT_STOPPED if stop is None else (*_counted(stop), *(_used(stop.usage) if stop.usage else _NOTHING_USED))),
     )
 
 

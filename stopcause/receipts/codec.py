@@ -3,17 +3,21 @@
 A line first meets the strict models of `model` (the fast way; almost every line ends there). Where they refuse it,
 `_mend` follows their errors once: unknown keys go to `extra` where they are identifiers, numbers or booleans; unknown
 words of lists that have `unknown` become that, with finding `vocabulary_new`. What they still refuse is a `LineError`.
+
+What is kept of a line holds no content either way: the line itself where it is plain (`Kept`), else what the record
+gives. So the journal's bytes may differ from `write_line` in the order of keys, in nulls and in offsets of times.
 """
 
 from __future__ import annotations
 
 import copy
 import json
+import math
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Any, NamedTuple, TypeVar
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 
 from stopcause.receipts import identifiers, model, vocabulary
 from stopcause.receipts.pseudonyms import pseudonym
@@ -23,7 +27,20 @@ T = TypeVar("T", bound=model.Value)
 MAX_LINE_BYTES = 1 << 20  # a full receipt is about 1 kB
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, model.SCHEMA)
 _ANY: TypeAdapter[model.Record] = TypeAdapter(Annotated[model.Record, Field(discriminator="kind")])
+_read_any = _ANY.validator.validate_json  # the adapter's own method only adds arguments to this one
 _PERSONAL_FIELDS = ("thread_id", "owner", "actor")
+_DROPPED = "dropped_keys"
+_SURE_DIGITS = 600  # Python may be told to refuse integers above 640 digits
+
+
+def _test(pattern: str) -> Callable[[str], bool]:
+    """Whether a text has this pattern somewhere in it, by pydantic-core's engine of regular expressions."""
+    adapter: TypeAdapter[str] = TypeAdapter(Annotated[str, StringConstraints(pattern=pattern)])
+    return adapter.validator.isinstance_python
+
+
+_is_plain = _test(identifiers.PLAIN_LINE_PATTERN)
+_may_be_personal = _test(identifiers.PERSONAL_IN_LINE_PATTERN)
 
 
 class LineError(NamedTuple):
@@ -38,6 +55,13 @@ class LineError(NamedTuple):
         return f"line {self.line}: {self.field}: {self.reason}; expected {self.expected}"
 
 
+class Kept(NamedTuple):
+    """A record, and the line that is kept of it: no newline, no content, and it reads back as the same record."""
+
+    record: AnyRecord
+    line: bytes
+
+
 def read_lines(lines: Iterable[bytes]) -> Iterator[AnyRecord | LineError]:
     """Read NDJSON. Blank lines are skipped; line numbers count from 1 and count them."""
     for number, line in enumerate(lines, 1):
@@ -47,18 +71,32 @@ def read_lines(lines: Iterable[bytes]) -> Iterator[AnyRecord | LineError]:
 
 def read_line(line: bytes, number: int = 1) -> AnyRecord | LineError:
     """Read one line: a record with its `record_id`, or the first thing that is wrong with it."""
-    if len(line) > MAX_LINE_BYTES:
-        return LineError(number, "line", f"is {len(line)} bytes long", f"at most {MAX_LINE_BYTES} bytes")
-    try:
-        record = _ANY.validate_json(line)
-    except ValidationError:
-        return _read_slowly(line, number)
-    return _finished(record, line)
+    return _read(line, number)[0]
 
 
 def read_value(value: object, number: int = 1) -> AnyRecord | LineError:
     """The same for a record that is already a Python value, as in a case file."""
-    return read_line(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"), number)
+    return read_line(value_line(value), number)
+
+
+def keep_line(line: bytes, number: int = 1) -> Kept | LineError:
+    """Read one line of which a journal is to keep something."""
+    record, plain = _read(line, number)
+    if isinstance(record, LineError):
+        return record
+    return Kept(record, plain or write_line(record))
+
+
+def keep_lines(lines: Iterable[bytes]) -> Iterator[Kept | LineError]:
+    """The same for NDJSON, counted as `read_lines` does."""
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            yield keep_line(line, number)
+
+
+def value_line(value: object) -> bytes:
+    """A Python value as a line to be read."""
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
 def write_line(record: AnyRecord) -> bytes:
@@ -71,6 +109,30 @@ def record_id(value: dict[str, Any]) -> str:
     content = _without_nulls({key: item for key, item in value.items() if key != "record_id"})
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return str(uuid.uuid5(_NAMESPACE, canonical))
+
+
+def _read(line: bytes, number: int) -> tuple[AnyRecord | LineError, bytes | None]:
+    """A record or what is wrong, and the line as it may be kept; None where it has to be written anew."""
+    if len(line) > MAX_LINE_BYTES:
+        return LineError(number, "line", f"is {len(line)} bytes long", f"at most {MAX_LINE_BYTES} bytes"), None
+    try:
+        record = _read_any(line)
+    except ValidationError:
+        return _read_slowly(line, number), None
+    if record.record_id is not None and (plain := _plain(line)):
+        return record, plain
+    return _finished(record, line), None
+
+
+def _plain(line: bytes) -> bytes | None:
+    """The line without spaces, where nothing in it can be prose or personal, not even under a key that came twice.
+
+    This asks less than `is_personal` and sees more of the line, so it may find a doubt where there is none.
+    """
+    text = line.decode()
+    if not _is_plain(text) or _may_be_personal(text):
+        return None
+    return line.replace(b" ", b"")
 
 
 def _adapter(kind: type[AnyRecord]) -> TypeAdapter[AnyRecord]:
@@ -101,7 +163,7 @@ def _finished(record: AnyRecord, line: bytes) -> AnyRecord:
     """With an id, and without what names a person. The id is taken from the line as it was written."""
     changes: dict[str, Any] = {}
     if record.record_id is None:
-        changes["record_id"] = record_id(json.loads(line))
+        changes["record_id"] = record_id(json.loads(line, parse_int=_integer))
     if replaced := _depersonalised(record):
         changes |= replaced
         changes["findings"] = (*(record.findings or ()), model.Finding(code="personal_value_replaced"))
@@ -136,8 +198,7 @@ def _personal_fields(value: model.Value) -> dict[str, Any]:
     labels = held.get("labels")
     if labels and any(map(identifiers.is_personal, labels.values())):
         changes["labels"] = {
-            name: pseudonym(text) if identifiers.is_personal(text) else text
-            for name, text in labels.items()
+            name: pseudonym(text) if identifiers.is_personal(text) else text for name, text in labels.items()
         }
     return changes
 
@@ -152,7 +213,7 @@ def _read_slowly(line: bytes, number: int) -> AnyRecord | LineError:
     chosen = _model_for(parsed, number)
     if isinstance(chosen, LineError):
         return chosen
-    mended = _validated(_flat_evidence(json.loads(line)), chosen, number)
+    mended = _validated(_flat_evidence(parsed), chosen, number)
     return mended if isinstance(mended, LineError) else _finished(mended, line)
 
 
@@ -174,9 +235,16 @@ def _refuse_constant(_name: str) -> float:
     raise ValueError("not a finite number")
 
 
+def _integer(digits: str) -> float:
+    """An integer; one that no field can hold is infinite, so that the field refuses it and the line can go on."""
+    return int(digits) if len(digits) <= _SURE_DIGITS else math.inf
+
+
 def _parse(line: bytes, number: int) -> dict[str, Any] | LineError:
+    """The line's object without its nulls: null equals absent, at any depth."""
     try:
-        parsed = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
+        text = line.decode("utf-8")
+        parsed = _without_nulls(json.loads(text, parse_constant=_refuse_constant, parse_int=_integer))
     except UnicodeDecodeError as error:
         return LineError(number, "line", f"has invalid UTF-8 at byte {error.start + 1}", "UTF-8")
     except json.JSONDecodeError as error:
@@ -195,9 +263,16 @@ def _flat_evidence(parsed: dict[str, Any]) -> dict[str, Any]:
         evidence = outcome.get("evidence") if isinstance(outcome, dict) else None
         if isinstance(evidence, dict):
             for name in [name for name, item in evidence.items() if isinstance(item, dict)]:
-                nested = evidence.pop(name)
-                evidence |= {f"{name}.{inner}": item for inner, item in nested.items()}
+                _flatten(evidence, name)
     return parsed
+
+
+def _flatten(evidence: dict[str, Any], name: str) -> None:
+    """Where a dotted name is taken, the nested value stays, and is refused: one of the two would be lost."""
+    dotted = {f"{name}.{inner}": item for inner, item in evidence[name].items()}
+    if evidence.keys().isdisjoint(dotted):
+        del evidence[name]
+        evidence |= dotted
 
 
 def _validated(parsed: dict[str, Any], chosen: type[AnyRecord], number: int) -> AnyRecord | LineError:
@@ -211,43 +286,74 @@ def _validated(parsed: dict[str, Any], chosen: type[AnyRecord], number: int) -> 
             worst = next((problem for problem in problems if last or not _mendable(problem)), None)
             if worst is not None:
                 return _line_error(number, worst)
-            for problem in problems:
-                _mend(parsed, problem)
+            for place, problem in {_place(problem): problem for problem in problems}.items():
+                _mend(parsed, place, problem)
     raise AssertionError("unreachable")
 
 
-def _mendable(problem: Any) -> bool:  # noqa: ANN401 - pydantic's own untyped detail
-    return problem["type"] == "unexpected_keyword_argument" or _is_unknown_word(problem)
+def _place(problem: Any) -> tuple[str | int, ...]:  # noqa: ANN401 - pydantic's own untyped detail
+    """The field itself. Pydantic goes on to say which member of a union it tried, or that it means the name."""
+    steps: tuple[str | int, ...] = problem["loc"]
+    for i, step in enumerate(steps[:-1]):
+        if step in _SCALARS:
+            return steps[: i + 2]
+    return steps[:-1] if steps[-1:] == ("[key]",) else steps
+
+
+_SCALARS = ("evidence", "extra")  # the maps whose values are unions
+
+
+def _mendable(problem: Any) -> bool:  # noqa: ANN401
+    return problem["type"] == "unexpected_keyword_argument" or _is_unknown_word(problem) or _is_in_extra(problem)
 
 
 def _is_unknown_word(problem: Any) -> bool:  # noqa: ANN401
     return problem["type"] == "enum" and "'unknown'" in problem["ctx"]["expected"]
 
 
-def _mend(parsed: dict[str, Any], problem: Any) -> None:  # noqa: ANN401
-    """Mend what the plan lets a reader mend: an unknown key, an unknown word."""
-    *path, key = problem["loc"]
-    place = ".".join(map(str, problem["loc"]))
+def _is_in_extra(problem: Any) -> bool:  # noqa: ANN401
+    return problem["loc"][:1] == ("extra",) and len(problem["loc"]) > 1
+
+
+def _mend(parsed: dict[str, Any], steps: tuple[str | int, ...], problem: Any) -> None:  # noqa: ANN401
+    """Mend what the plan lets a reader mend: an unknown key, an unknown word, an extra that is none."""
+    *path, key = steps
+    place = ".".join(map(str, steps))
     owner: Any = parsed
     for step in path:
         owner = owner[step]
     if problem["type"] == "unexpected_keyword_argument":
         _keep_extra(parsed, place, owner.pop(key))
-        return
-    owner[key] = "unknown"
-    where = place if identifiers.is_identifier(place) else None
-    parsed["findings"] = [*(parsed.get("findings") or []), {"code": "vocabulary_new", "where": where}]
+    elif _is_in_extra(problem):
+        del owner[key]
+        _count_dropped(owner)
+    else:
+        owner[key] = "unknown"
+        where = place if identifiers.is_identifier(place) else None
+        parsed["findings"] = [*(parsed.get("findings") or []), {"code": "vocabulary_new", "where": where}]
 
 
 def _keep_extra(parsed: dict[str, Any], place: str, value: object) -> None:
     """Keep an unknown key under `extra` where it can hold no prose; otherwise only count it."""
     extra = parsed.setdefault("extra", {})
-    scalar = isinstance(value, bool | int | float) or (isinstance(value, str) and identifiers.is_identifier(value))
-    if scalar and identifiers.is_identifier(place):
-        personal = isinstance(value, str) and identifiers.is_personal(value)
-        extra[place] = pseudonym(str(value)) if personal else value
-    elif value is not None:
-        extra["dropped_keys"] = extra.get("dropped_keys", 0) + 1
+    if place in extra or not identifiers.is_identifier(place) or not _is_scalar(value):
+        _count_dropped(extra)
+    else:
+        extra[place] = pseudonym(value) if isinstance(value, str) and identifiers.is_personal(value) else value
+
+
+def _count_dropped(extra: dict[str, Any]) -> None:
+    """One more. Whatever else a writer put under that name gives way."""
+    before = extra.get(_DROPPED)
+    extra[_DROPPED] = before + 1 if type(before) is int else 1
+
+
+def _is_scalar(value: object) -> bool:
+    if isinstance(value, str):
+        return identifiers.is_identifier(value)
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return isinstance(value, int) and abs(value) <= model.MAX_INTEGER
 
 
 _EXPECTED = {
@@ -259,17 +365,27 @@ _EXPECTED = {
     "int_from_float": ("is no integer", "a number without fraction"),
     "float_type": ("is no number", "a number without quotes"),
     "bool_type": ("is no boolean", "true or false"),
+    "dict_type": ("is no object", "an object"),
+    "dataclass_type": ("is no object", "an object"),
+    "tuple_type": ("is no list", "a list"),
     "finite_number": ("is not finite", "a finite number"),
     "greater_than_equal": ("is too small", "at least {ge}"),
     "less_than_equal": ("is too large", "at most {le}"),
     "value_error": ("is no time", "RFC 3339 with offset, as 2026-11-28T08:00:00Z"),
     "too_long": ("has too many entries", "at most {max_length}"),
     "unexpected_keyword_argument": ("is not known", "only known keys"),
+    "json_invalid": ("has half a character in it, or is nested too deep", "whole characters, and plain JSON"),
 }
+_EVIDENCE = (
+    f"an identifier, a number (an integer up to {model.MAX_INTEGER}), true, false, or a list of up to 16 of these"
+)
 
 
 def _line_error(number: int, problem: Any) -> LineError:  # noqa: ANN401
-    place = ".".join(text if identifiers.is_identifier(text := str(step)) else "?" for step in problem["loc"])
+    steps = _place(problem)
+    place = ".".join(text if identifiers.is_identifier(text := str(step)) else "?" for step in steps) or "line"
+    if problem["loc"][-1:] != ("[key]",) and "evidence" in steps[:-1]:
+        return LineError(number, place, "is nothing that evidence can be", _EVIDENCE)
     if problem["type"] == "string_pattern_mismatch":
         return LineError(number, place, "does not have the shape of its field", _shape(problem["ctx"]["pattern"]))
     reason, expected = _EXPECTED.get(problem["type"], ("has the wrong type", "the type that `stopcause schema` shows"))

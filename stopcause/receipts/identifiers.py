@@ -18,16 +18,30 @@ _IDENTIFIER = re.compile(IDENTIFIER_PATTERN[1:-1])
 _DISPLAY_NAME = re.compile(DISPLAY_NAME_PATTERN[1:-1])
 
 _PERSONAL = re.compile(
-    r"""[^@\s:/]+@[^@\s]+\.[A-Za-z]{2,}                      # e-mail address
-      | (?:^|[^A-Za-z0-9])(?:\+|00)\d[\d./-]{6,18}\d$        # phone number, international
-      | (?:^|[^A-Za-z0-9.-])\(?\d{3}\)?[./-]\d{3}[./-]\d{4}$ # phone number, North American
-      | eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}              # JWT
-      | (?:^|[^A-Za-z0-9])(?:sk|pk|rk|xox[abposr]|gh[pousr]|github_pat|glpat|hf|AKIA|ASIA|AIza|ya29)
-        [-_.A-Za-z0-9]{16,}                                  # API keys by their makers' prefixes
+    r"""[^@\s:/]+@[^@\s]+\.[A-Za-z]{2}                         # e-mail address
+      | eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8}                 # JWT
+      | (?:^|[^A-Za-z0-9])(?:
+          (?:\+|00)\d[\d./-]{6,18}\d$                          # phone number, international
+        | (?:AKIA|ASIA)[A-Z0-9]{16}                            # keys by their makers' prefixes: AWS,
+        | hf_[A-Za-z0-9]{30}                                   # Hugging Face, often without any digit,
+        | (?:sk-|[spr]k_live_|gh[pousr]_|github_pat_|glpat-|xox[abposr]-|AIza|ya29\.)
+          (?=[-_.A-Za-z]*\d)[-_.A-Za-z0-9]{16}                 # and the others, with one
+        )
+      | (?:^|[^A-Za-z0-9.-])\d{3}[./-]\d{3}[./-]\d{4}$         # phone number, North American
     """,
-    re.VERBOSE,
+    re.VERBOSE | re.ASCII,
 )
-_IBAN = re.compile(r"(?:^|[^A-Za-z0-9])([A-Z]{2}\d{2}[A-Z0-9]{11,30})$")
+_IBAN = re.compile(r"(?:^|[^A-Za-z0-9])([A-Z]{2}\d{2}[A-Z0-9]{11,30})$", re.ASCII)
+
+# A line as most writers write it: every string has the shape of an identifier, so that no prose is anywhere in it. And
+# what has to be in such a line before anything in it can be personal. Both run in pydantic-core's engine, which takes a
+# tenth of the time of Python's and has no lookahead.
+PLAIN_LINE_PATTERN = r'^(?:[{}\[\],: ]|"[A-Za-z0-9._:/@#+=~-]{0,200}"|[0-9.eE+-]+|true|false|null)*$'
+PERSONAL_IN_LINE_PATTERN = (
+    r"@[^\"]*\.[A-Za-z]{2}|eyJ[A-Za-z0-9_-]{8}|[^A-Za-z0-9](?:"
+    r"(?:\+|00)[0-9][0-9./-]{7,19}\"|[0-9]{3}[./-][0-9]{3}[./-][0-9]{4}\"|[A-Z]{2}[0-9]{2}[A-Z0-9]{11}"
+    r"|AKIA|ASIA|hf_|sk-|[spr]k_live_|gh[pousr]_|github_pat_|glpat-|xox[abposr]-|AIza|ya29\.)"
+)
 HASH_HEAD = "hmac:"
 
 

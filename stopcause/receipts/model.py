@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, TypeVar, dataclass_transform
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
 from pydantic.dataclasses import dataclass
+from pydantic_core import PydanticCustomError
 
 from stopcause.receipts import identifiers, vocabulary
 
@@ -21,7 +22,7 @@ MAX_INTEGER = 2**53 - 1  # the largest that every JSON reader keeps exact
 
 TIME_PATTERN = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$"
 _TIME = re.compile(TIME_PATTERN[1:-1], re.ASCII)
-_CALENDAR = ("1970", "2999")  # so that adding a lease or a threshold never leaves the calendar
+_CALENDAR = range(1970, 3000)  # years in UTC; adding a lease or a threshold never leaves the calendar
 
 # Names as POSIX numbers them everywhere; others come as numbers.
 SIGNALS = {
@@ -40,18 +41,31 @@ def parse_time(value: object) -> datetime:
     """An RFC 3339 time with an offset, in UTC.
 
     Raises:
-        ValueError: A time without offset, a bare number, or a day that does not exist.
+        ValueError: A time without offset, a bare number, a day that does not exist, or a year that no run can have.
     """
     if isinstance(value, datetime) and value.tzinfo is not None:
-        return value.astimezone(UTC)
+        return _in_calendar(value)
     if not isinstance(value, str) or _TIME.fullmatch(value) is None:
         raise ValueError("is no RFC 3339 time with an offset")
-    if not _CALENDAR[0] <= value[:4] <= _CALENDAR[1]:
-        raise ValueError("is no time that a run can have")
+    return _in_calendar(datetime.fromisoformat(value))
+
+
+def _in_calendar(moment: datetime) -> datetime:
+    """The moment in UTC. Its year counts there: what is read has to be readable once it is written in UTC."""
     try:
-        return datetime.fromisoformat(value).astimezone(UTC)
-    except (ValueError, OverflowError):
+        moment = moment.astimezone(UTC)
+    except OverflowError:
         raise ValueError("is no time that exists") from None
+    if moment.year not in _CALENDAR:
+        raise ValueError("is no time that a run can have")
+    return moment
+
+
+def _no_integer(value: object) -> object:
+    """Refuses an integer that was too large for one: as a float it would be rounded without a word."""
+    if isinstance(value, int):
+        raise PydanticCustomError("integer_too_large", "is too large")
+    return value
 
 
 def _signal(value: object) -> object:
@@ -81,7 +95,12 @@ Signal = Annotated[
     Field(ge=-1024, le=1024),
     WithJsonSchema({"anyOf": [{"type": "integer", "minimum": -1024, "maximum": 1024}, {"enum": sorted(SIGNALS)}]}),
 ]
-Scalar = bool | Annotated[int, Field(ge=-MAX_INTEGER, le=MAX_INTEGER)] | float | Identifier
+Scalar = (
+    bool
+    | Annotated[int, Field(ge=-MAX_INTEGER, le=MAX_INTEGER)]
+    | Annotated[float, BeforeValidator(_no_integer)]
+    | Identifier
+)
 EvidenceValue = Scalar | Annotated[tuple[Scalar, ...], Field(max_length=16)]
 
 

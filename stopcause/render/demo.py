@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from stopcause.classifier.verdict import VerdictName
 from stopcause.render.pen import WIDTH, Pen, count, cut, fit
+from stopcause.render.replay import replay_total
 from stopcause.render.sentences import reason_sentence
-from stopcause.render.tables import replay_total
 from stopcause.render.views import Attention, CaseResult, Explained, Group, Replay
 
 _INDENT = " " * 5
@@ -27,7 +27,7 @@ class Taken(NamedTuple):
 def opening(store: str, as_of: str) -> list[str]:
     """Where it happens and what it needs."""
     return [
-        f"Store: {store}, replaced by the next demo." if len(store) < WIDTH - 36 else f"Store: {cut(store, WIDTH - 7)}",
+        f"Store: {store}, made anew each time." if len(store) < WIDTH - 30 else f"Store: {cut(store, WIDTH - 7)}",
         "No network, no model. The fixtures are data; the verdicts are worked out now.",
         f"Judged as of each case's own time (parts 2 to 4: {as_of}).",
     ]
@@ -77,7 +77,7 @@ def _group(group: Group, pen: Pen) -> str:
 
 
 def _titled(title: str, command: str) -> str:
-    return f"{title}{command:>{WIDTH - len(title)}}"
+    return f"{title}{f'stopcause {command}':>{WIDTH - len(title)}}"
 
 
 def why_part(it: Explained, command: str, pen: Pen) -> list[str]:

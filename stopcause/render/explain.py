@@ -176,7 +176,7 @@ def _rules(it: Explained, pen: Pen) -> list[str]:
 def _evidence(it: Explained) -> list[str]:
     lines = [f"{'Evidence':<47}{'seen at':<14}by"]
     for row in seen.exhibits(it):
-        value = f"{fit(row.value, 25)} {fit(row.seen_at, 13)} {row.by}"
+        value = f"{fit(row.value, seen.VALUE_WIDTH)} {fit(row.seen_at, 13)} {row.by}"
         lines.append(cut(f"{'':6}{fit(row.name, 14)} {value}".rstrip(), WIDTH))
         lines += [cut(f"{'':21}{more}", WIDTH) for more in row.more]
     return [*lines, *_findings(it)]
@@ -227,7 +227,7 @@ def _history(it: Explained, pen: Pen) -> list[str]:
         head = "History " if number == 0 else " " * 8
         lines.append(f"{head}{_moment(it, each.as_of, pen)}  {_revision(each.verdict, each.reason, pen)}")
     if it.group and it.group.others:
-        others = f"{count(it.group.others, 'more run')} ended the same way, first {pen.time(it.group.first)}"
+        others = f"{count(it.group.others, 'more run')} ended the same way since {pen.time(it.group.first)}"
         lines.append(cut(f"Group   {it.group.fingerprint[-4:]}: {others}", WIDTH))
     return lines + _links(it)
 

@@ -5,15 +5,12 @@ A line that would be wider than the screen goes on behind a backslash, which a s
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from stopcause.render.pen import WIDTH, cells
 
 MOST = 3
-_MODULE = "__main__.py"
 
 
 class Hint(NamedTuple):
@@ -51,31 +48,3 @@ def _folded(command: str) -> list[str]:
     if not option or len(command) + 2 <= WIDTH:
         return [f"  {command}"]
     return [f"  {head} \\", f"    {option.strip()} {store}"]
-
-
-def shown_path(path: Path, here: Path, home: Path | None = None) -> str:
-    """A path as short as a shell understands it: from here, from home, else whole. Quoted where it has to be."""
-    for base, head in ((here, ""), (home, "~/")):
-        if base is not None and path.is_absolute() and path.is_relative_to(base):
-            rest = shlex.quote(str(path.relative_to(base)))
-            return f"{head}{rest}"
-    return shlex.quote(str(path))
-
-
-def program_name(argv0: str, python: str, here: Path, found: str | None) -> str:
-    """The program as the reader started it, so that a hint works when it is pasted where they are.
-
-    Args:
-        argv0: `sys.argv[0]`.
-        python: `sys.executable`, for `python -m stopcause`.
-        here: The working folder.
-        found: What the shell finds under the program's bare name, if anything.
-    """
-    if Path(argv0).name == _MODULE:
-        return f"{shown_path(Path(python), here)} -m {Path(argv0).parent.name}"
-    path = Path(argv0)
-    if not path.is_absolute():
-        return shlex.quote(argv0)
-    if path.is_relative_to(here):  # `make demo` finds it on a path that the reader's shell may not have
-        return shown_path(path, here)
-    return path.name if found == argv0 else shlex.quote(argv0)

@@ -6,10 +6,11 @@ nobody has to see the colour.
 
 from __future__ import annotations
 
+import re
 import textwrap
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import NamedTuple
 
@@ -18,6 +19,8 @@ from stopcause.classifier.verdict import VerdictName
 WIDTH = 80
 ID_TAIL = 6  # a UUIDv7 starts with the clock: its end tells runs apart
 RUNNING = "RUNNING"
+_PASTED = 40
+_UUID = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
 _MARKS = {
     VerdictName.FAILED: ("F", "31"),
     VerdictName.WAITING: ("W", "36"),
@@ -109,23 +112,27 @@ def tail(identifier: str | None, length: int = ID_TAIL) -> str:
     return name if len(name) <= length + 2 else name[-length:]
 
 
-def short_names(identifiers: Sequence[str], most: int = 16) -> dict[str, str]:
-    """A name for each run of a list: the end of its id, long enough to be that run's alone, and no option."""
-    names: dict[str, str] = {}
-    left = set(identifiers)
-    for length in range(ID_TAIL, most):
-        ends = Counter(each[-length:] for each in set(identifiers))
+def short_names(identifiers: Collection[str], room: int) -> dict[str, str]:
+    """A name for each run of a list, in at most `room` cells: its id, or the end of one that is longer.
+
+    An end has six letters, or as many more as make it that run's alone; it never looks like an option.
+    """
+    unique = set(identifiers)
+    left = {each for each in unique if cells(each) > room or each.startswith("-")}
+    names = {each: each for each in unique - left}
+    for length in range(ID_TAIL, room):
+        ends = Counter(each[-length:] for each in unique) if left else Counter[str]()
         alone = {each for each in left if ends[each[-length:]] == 1 and not each[-length:].startswith("-")}
         names |= {each: each[-length:] for each in alone}
         left -= alone
-        if not left:
-            break
-    return names | {each: each[-most:].lstrip("-") for each in left}
+    return names | {each: each[-room:].lstrip("-") for each in left}
 
 
 def pasted(identifier: str) -> str:
-    """A run's name for a command: whole where it is short, else its end."""
-    return identifier if len(identifier) <= 2 * ID_TAIL + 12 else identifier[-ID_TAIL:].lstrip("-")
+    """A run's name for a command: whole, but for a UUID, whose end is enough, and what no line has room for."""
+    if _UUID.fullmatch(identifier):
+        return identifier[-ID_TAIL:]
+    return identifier[-_PASTED:].lstrip("-")
 
 
 def whole_or_tail(identifier: str, width: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 
 from stopcause.classifier.policy import Policy
 from stopcause.receipts.codec import LineError
-from stopcause.render.pen import Pen, age, count
+from stopcause.render.pen import WIDTH, Pen, age, count
 from stopcause.render.views import Fault
 
 
@@ -58,20 +59,25 @@ def ingest_object(taken: Taken) -> dict[str, Any]:
 
 def policy_screen(path: str, policy: Policy | None, faults: Sequence[Fault], pen: Pen) -> list[str]:
     """Each fault as FILE:LINE: place: message, then what the policy has, or how many faults keep it from use."""
-    lines = [_fault(each, pen) for each in faults]
+    lines = [line for each in faults for line in _fault(each, pen)]
     if policy is None:
         errors = sum(not each.problem.warning for each in faults)
         return [*lines, f"{path}: {count(errors, 'fault')}; nothing is judged by it until they are mended"]
     enforced = sum(entry.stage == "enforce" for entry in policy.agents)
     agents = f"{count(len(policy.agents), 'agent entry', 'agent entries')} ({enforced} enforced)"
     rest = f"{count(len(policy.routes), 'route')}, {count(len(policy.contracts), 'contract')}"
-    return [*lines, f"{path}: policy {policy.id} {policy.version}, {agents}, {rest}", f"digest {policy.digest}"]
+    return [*lines, *_wrapped(f"{path}: policy {policy.id} {policy.version}, {agents}, {rest}, digest {policy.digest}")]
 
 
-def _fault(found: Fault, pen: Pen) -> str:
+def _fault(found: Fault, pen: Pen) -> list[str]:
     line = f":{found.problem.line}" if found.problem.line else ""
-    word = pen.dim("warning: ") if found.problem.warning else ""
-    return f"{found.file}{line}: {word}{found.problem.place}: {found.problem.message}"
+    word = "warning: " if found.problem.warning else ""
+    first, *more = _wrapped(f"{found.file}{line}: {word}{found.problem.place}: {found.problem.message}")
+    return [first.replace(": warning:", f": {pen.dim('warning:')}", 1), *more]
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
 
 
 def fault_objects(faults: Sequence[Fault]) -> list[dict[str, Any]]:

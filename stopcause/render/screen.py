@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC
@@ -15,8 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from stopcause import settings
+from stopcause.errors import InputError
 from stopcause.render import lines
-from stopcause.render.hints import Caller, Hint, hint_lines, program_name, shown_path
+from stopcause.render.caller import path_words, this_program
+from stopcause.render.hints import Caller, Hint, hint_lines
 from stopcause.render.pen import Pen, age
 from stopcause.render.views import Window
 
@@ -63,15 +64,14 @@ def has_colour() -> bool:
 
 def caller(store: Path | None = None) -> Caller:
     """How this process was started, and the store that hints have to name: one that is not the default."""
-    argv0 = sys.argv[0]
-    program = program_name(argv0, sys.executable, Path.cwd(), shutil.which(Path(argv0).name))
-    named = store is not None and store != settings.store_path()
-    return Caller(program, path_words(store) if named and store else None)
+    return Caller(this_program(), path_words(store) if store is not None and store != _usual_store() else None)
 
 
-def path_words(path: Path) -> str:
-    """A path for a command line, as short as it stays true."""
-    return shown_path(path, Path.cwd(), Path.home())
+def _usual_store() -> Path | None:
+    """The store that a command reads when none is named; None where there is no such place."""
+    with contextlib.suppress(InputError):
+        return settings.store_path()
+    return None
 
 
 def write(text: Iterable[str]) -> None:

@@ -6,17 +6,17 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from stopcause.classifier.approvals import Wait
+from stopcause.classifier.approvals import KEEPS_WAITING, Wait
 from stopcause.classifier.fold import Facts
 from stopcause.receipts import model
 from stopcause.receipts.model import Outcome, RunDied, RunStopped
-from stopcause.render.pen import age, count, whole_or_tail
-from stopcause.render.views import Explained, WaitLine
-from stopcause.render.waits import wait_lines
+from stopcause.render.pen import age, cells, count, whole_or_tail
+from stopcause.render.views import Explained
 from stopcause.render.why import lacks, status_words
 
 _NOBODY = "-"
 _ID_WIDTH = 12
+VALUE_WIDTH = 25  # of the column for what an exhibit says
 
 
 class Exhibit(NamedTuple):
@@ -34,8 +34,7 @@ def exhibits(it: Explained) -> list[Exhibit]:
     rows = list(_end(it.facts))
     if it.facts.stop is not None:
         rows += _receipt(it.facts.stop)
-    known = {line.approval_id: line for line in wait_lines(it.run, it.facts, it.verdict)}
-    rows += [_wait(wait, known.get(wait.approval_id), it.facts.now) for wait in it.facts.waits]
+    rows += [_wait(wait, it.facts.now) for wait in it.facts.waits]
     rows += [_outcome(look) for look in sorted(looks(it), key=lambda look: look.at)]
     return rows
 
@@ -133,20 +132,24 @@ def _children(children: model.Children | None) -> str:
     return ", ".join(f"{number} {word}" for number, word in pairs if number)
 
 
-def _wait(wait: Wait, line: WaitLine | None, now: datetime) -> Exhibit:
+def _wait(wait: Wait, now: datetime) -> Exhibit:
     name = f"approval {whole_or_tail(wait.approval_id, 5)}" if wait.approval_id else "approval"
     by = whole_or_tail(wait.actor, _ID_WIDTH) if wait.actor else _NOBODY
-    more = tuple(text for text in (lacks(wait.missing), _route(line, now) if line else "") if text)
-    return Exhibit(name, f"{wait.kind}, {status_words(wait.status)}", "decision" if wait.actor else "", by, more)
+    asked, words = f"tool {wait.tool}" if wait.tool else str(wait.kind), status_words(wait.status)
+    value = f"{asked}, {words}"
+    fits = cells(value) <= VALUE_WIDTH
+    route = _route(wait, now) if wait.status in KEEPS_WAITING else ""
+    more = tuple(text for text in ("" if fits else asked, lacks(wait.missing), route) if text)
+    return Exhibit(name, value if fits else words, "decision" if wait.actor else "", by, more)
 
 
-def _route(line: WaitLine, now: datetime) -> str:
+def _route(wait: Wait, now: datetime) -> str:
     """Who answers, until when, and where the run resumes."""
-    due = min((at for at in (line.deadline, line.expires_at) if at), default=None)
+    due = min((at for at in (wait.deadline, wait.expires_at) if at), default=None)
     parts = (
-        line.owner and f"owner {line.owner}",
+        wait.owner and f"owner {wait.owner}",
         due and (f"due in {age(due - now)}" if due > now else f"{age(now - due)} late"),
-        line.resume_token and f"resume at {line.resume_token}",
+        wait.resume_token and f"resume at {wait.resume_token}",
     )
     return ", ".join(part for part in parts if part)
 

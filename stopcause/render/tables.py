@@ -1,4 +1,4 @@
-"""Lists: runs, what needs somebody, what waits, the rules, a replay. Lines of text, none wider than 80 columns.
+"""Lists: runs, what needs somebody, the rules. Lines of text, none wider than 80 columns.
 
 A cell is never wrapped: it is cut with an ellipsis. Two lines a group: what it is, then what to do.
 """
@@ -20,18 +20,17 @@ from stopcause.render.pen import (
     cut,
     fit,
     paragraph,
-    pasted,
     shared_widths,
     short_age,
     short_names,
-    tail,
 )
 from stopcause.render.sentences import short_action
-from stopcause.render.views import Apart, Attention, CaseResult, Group, Replay, RunLine, WaitLine, Window
-from stopcause.render.why import lacks
+from stopcause.render.views import Apart, Attention, Group, RunLine, Window
 
 _SECOND_LINE = 7  # where the second line of a group begins
 _VERDICT = 20
+_RUN_ROOM, _AGENT = 17, 10  # what an id may take, and what an agent's name keeps
+_STEPS = 5
 _AS_OF = 30  # the end of a first line: the time and its offset
 
 
@@ -51,11 +50,14 @@ def window_line(window: Window, runs: int, agents: int, environments: Sequence[s
 def runs_screen(lines: Sequence[RunLine], window: Window, pen: Pen, *, most: int | None = None) -> list[str]:
     """A list of runs: what it covers, the newest `most` of them, how many got which verdict."""
     agents = {line.agent for line in lines}
+    head = window_line(window, len(lines), len(agents), (), pen)
+    if not lines:
+        return [head, "", "No run matches."]
     shown = lines if most is None else lines[:most]
     counted = counts_lines([line.verdict for line in lines])
     if len(shown) < len(lines):
         counted.append(f"Shown: the newest {len(shown)}; --all has every one")
-    return [window_line(window, len(lines), len(agents), (), pen), "", *runs_table(shown, window, pen), "", *counted]
+    return [head, "", *runs_table(shown, window, pen), "", *counted]
 
 
 def runs_table(lines: Sequence[RunLine], window: Window, pen: Pen) -> list[str]:
@@ -70,10 +72,12 @@ def _run_rows(
     rows: Sequence[tuple[str, str | None, str]], verdicts: Sequence[VerdictName | None], ends: Sequence[str], pen: Pen
 ) -> list[str]:
     """A title, then a line for each run: its name, verdict, agent and reason, and what stands at the end."""
-    names = short_names([run_id for run_id, _agent, _reason in rows])
+    names = short_names([run_id for run_id, _agent, _reason in rows], _RUN_ROOM)
     told = [("RUN", "AGENT", "REASON"), *((names[run_id], agent or "-", reason) for run_id, agent, reason in rows)]
     needs = [max(map(cells, column)) for column in zip(*told, strict=True)]
-    run, agent, reason = shared_widths(needs, (8, 13, WIDTH - _VERDICT - 25 - len(ends[0])), (0, 1, 2))
+    run = needs[0]  # it has to be pasted: others are cut, it is not
+    rest = WIDTH - run - _VERDICT - len(ends[0]) - 4
+    agent, reason = shared_widths(needs[1:], (_AGENT, rest - _AGENT), (1, 0))
     lines = []
     for number, ((name, who, why), end) in enumerate(zip(told, ends, strict=True)):
         verdict = pen.verdict(verdicts[number - 1], _VERDICT) if number else f"{'VERDICT':<{_VERDICT}}"
@@ -85,7 +89,9 @@ def _steps(line: RunLine) -> str:
     if line.steps is None:
         return "-"
     both = f"{line.steps}/{line.step_limit:.0f}" if line.step_limit else str(line.steps)
-    return both if len(both) <= 5 else str(line.steps)[-5:]  # noqa: PLR2004 - the column's width
+    if len(both) <= _STEPS:
+        return both
+    return str(line.steps) if line.steps < 10**_STEPS else f"{line.steps:.0e}".replace("+0", "")
 
 
 def verdicts_table(verdicts: Sequence[Verdict], pen: Pen) -> list[str]:
@@ -223,57 +229,6 @@ def _of(apart: Apart) -> str:
     return f"{count(apart.runs, 'run')} of {count(apart.agents, 'agent')}"
 
 
-# Waits ----------------------------------------------------------------------------------------------------------------
-
-
-def waiting_table(waits: Sequence[WaitLine], window: Window, pen: Pen) -> list[str]:
-    """What waits, the worst first, two lines a wait."""
-    if not waits:
-        return [f"Nothing waits. As of {pen.time(window.now)}"]
-    unrouted = sum(wait.verdict is VerdictName.WAITING_UNROUTED for wait in waits)
-    routed = f", {unrouted} of them unrouted" if unrouted else ", all routed"
-    lines = [f"{count(len(waits), 'wait')}{routed}. As of {pen.time(window.now)}", ""]
-    lines.append(f"   {'APPROVAL':<10}{'AGENT':<15}{'FOR':<19}{'OWNER':<15}{'AGE':<8}DUE")
-    for wait in waits:
-        lines.append(_wait_line(wait, window, pen))
-        lines.append("   " + cut(_wait_note(wait, window, pen), WIDTH - 3))
-    return lines
-
-
-def _wait_line(wait: WaitLine, window: Window, pen: Pen) -> str:
-    text = (
-        f"{fit(tail(wait.approval_id), 10)}{fit(cut(wait.agent or '-', 14), 15)}{fit(cut(wait.waits_for, 18), 19)}"
-        f"{fit(cut(wait.owner or '-', 14), 15)}{age(window.now - wait.since):<8}{_due(wait, window)}"
-    )
-    return f"{pen.mark(wait.verdict)}  {text}"
-
-
-def _due(wait: WaitLine, window: Window) -> str:
-    if wait.decision:
-        return "decided"
-    due = min((at for at in (wait.deadline, wait.expires_at) if at), default=None)
-    if due is None:
-        return "-"
-    return f"in {short_age(due - window.now)}" if due > window.now else f"{short_age(window.now - due)} late"
-
-
-def _wait_note(wait: WaitLine, window: Window, pen: Pen) -> str:
-    if wait.missing:
-        return f"{lacks(wait.missing)}{_decided(wait, window)}; run {pasted(wait.run_id)}"
-    if wait.decision:
-        return f"{wait.decision}{_decided(wait, window).removeprefix(': ' + wait.decision)}"
-    if wait.expires_at and not wait.deadline:
-        return f"expires {pen.clock(wait.expires_at)} (hard, the producer's)"
-    return f"resume run {pasted(wait.run_id)} at {wait.resume_token}"
-
-
-def _decided(wait: WaitLine, window: Window) -> str:
-    if not wait.decision or wait.decided_at is None:
-        return ""
-    by = f" by {wait.actor}" if wait.actor else ""
-    return f": {wait.decision} {age(window.now - wait.decided_at)} ago{by}, no run has resumed it"
-
-
 # Rules ----------------------------------------------------------------------------------------------------------------
 
 
@@ -296,50 +251,3 @@ def rules_screen(pen: Pen) -> list[str]:
 def _labelled(head: str, text: str) -> list[str]:
     wrapped = textwrap.wrap(text, WIDTH - 10, break_on_hyphens=False)
     return [f"  {head:<8}{wrapped[0]}", *(" " * 10 + line for line in wrapped[1:])]
-
-
-# Replay ---------------------------------------------------------------------------------------------------------------
-
-
-def replay_screen(result: Replay, pen: Pen, *, published: bool = False) -> list[str]:
-    """Every case that falls short, or all of a few; then how well each verdict was met; then the total."""
-    shown = result.cases if len(result.cases) <= _FEW else [each for each in result.cases if not each.ok]
-    word = "published" if published else "expected"
-    lines = [f"{'CASE':<29}{'VERDICT':<{_VERDICT}}{'REASON':<24}OK"] if shown else []
-    for case in shown:
-        said = "yes" if case.ok else "NO"
-        lines.append(
-            f"{fit(cut(case.name, 28), 29)}{pen.verdict(case.verdict, _VERDICT)}{fit(cut(case.reason, 23), 24)}{said}"
-        )
-        if not case.ok:
-            lines.append("  " + cut(_shortfall(case), WIDTH - 2))
-    lines += [
-        line for each in result.assertions if not each.ok for line in _labelled(each.id, f"{each.why}: {each.fault}")
-    ]
-    return [*lines, *([""] if lines else []), *_scores(result, pen), "", replay_total(result, word)]
-
-
-_FEW = 20
-
-
-def _shortfall(case: CaseResult) -> str:
-    wanted = f"{case.expected_verdict or 'RUNNING'} {case.expected_reason or ''}".rstrip()
-    return f"expected {wanted}: {case.why}" if case.fault in ("verdict", "reason") else f"{case.fault}"
-
-
-def _scores(result: Replay, pen: Pen) -> list[str]:
-    lines = [f"{'VERDICT':<{_VERDICT}}{'CASES':>6}{'PRECISION':>11}{'RECALL':>8}"]
-    for score in result.scores:
-        precision, recall = (f"{each:.2f}" if each is not None else "-" for each in (score.precision, score.recall))
-        lines.append(f"{pen.verdict(score.verdict, _VERDICT)}{score.expected:>6}{precision:>11}{recall:>8}")
-    return lines
-
-
-def replay_total(result: Replay, word: str) -> str:
-    """The last line: how many of how many."""
-    good = sum(case.ok for case in result.cases)
-    total = f"{good} of {len(result.cases)} as {word}"
-    if not result.assertions:
-        return total
-    holding = sum(each.ok for each in result.assertions)
-    return f"{total}, {holding} of {len(result.assertions)} stop-condition assertions"

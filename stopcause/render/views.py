@@ -163,6 +163,7 @@ class WaitLine(NamedTuple):
     agent: str | None
     waits_for: str
     owner: str | None
+    escalate: str | None  # who is next, once it is overdue
     since: datetime
     deadline: datetime | None
     expires_at: datetime | None
@@ -185,7 +186,7 @@ class Revision(NamedTuple):
 
 
 class GroupNote(NamedTuple):
-    """The other runs of a run's group."""
+    """The other runs of a run's group; `first` is the oldest of those that were looked at."""
 
     fingerprint: str
     others: int

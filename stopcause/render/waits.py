@@ -1,87 +1,99 @@
-"""What a run waits for, in a reader's words: who answers, until when, and how the run resumes.
+"""What runs wait for, as rows and as a table: who answers, until when, and how the run resumes.
 
-Taken from the run's own records, with the route of the policy where nobody gave an owner or a deadline. Whether it is
-open and what it lacks is the classifier's word; here is only the rest of the row.
+All of it is the classifier's word, which has filled in the policy's route where nobody gave an owner or a deadline.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import datetime
-from typing import Any
+from collections.abc import Sequence
 
-from stopcause.classifier.approvals import Status, Wait
-from stopcause.classifier.fold import Facts, Run
-from stopcause.classifier.policy import Subject
-from stopcause.classifier.verdict import Verdict, VerdictName
-from stopcause.receipts import model
-from stopcause.receipts.model import Approval
-from stopcause.render.views import WaitLine
-
-_OPEN = frozenset({Status.OPEN, Status.DECIDED})
+from stopcause.classifier.approvals import KEEPS_WAITING, Wait
+from stopcause.classifier.fold import Facts
+from stopcause.classifier.verdict import Missing, Verdict, VerdictName
+from stopcause.render.pen import WIDTH, Pen, age, count, cut, fit, pasted, short_age, tail
+from stopcause.render.views import WaitLine, Window
+from stopcause.render.why import lacks
 
 
-def wait_lines(run: Run, facts: Facts, verdict: Verdict) -> list[WaitLine]:
+def wait_lines(facts: Facts, verdict: Verdict) -> list[WaitLine]:
     """A row for each approval that keeps the run waiting."""
-    said = merged(run, facts.attempt)
-    name = verdict.verdict or VerdictName.WAITING
-    return [
-        _line(wait, said.get(wait.approval_id or "", {}), facts, name, verdict.agent)
-        for wait in facts.waits
-        if wait.status in _OPEN
-    ]
+    return [_line(wait, facts, verdict) for wait in facts.waits if wait.status in KEEPS_WAITING]
 
 
-def merged(run: Run, attempt: int) -> dict[str, dict[str, Any]]:
-    """What was said about each approval of an attempt; a later word replaces an earlier one."""
-    known: dict[str, dict[str, Any]] = {}
-    for at, approval in _said(run, attempt):
-        fields = known.setdefault(approval.approval_id, {"requested_at": at})
-        news = {name: value for name, value in vars(approval).items() if value is not None}
-        if "decision" in news and "decision" not in fields:
-            fields["decided_at"] = at
-        fields |= news
-    return known
-
-
-def _said(run: Run, attempt: int) -> Iterator[tuple[datetime, Approval]]:
-    for number, records in run.attempts.items():
-        for record in records:
-            if isinstance(record, model.ApprovalUpdated):  # a decision may bear another attempt's number
-                yield record.at, record.approval
-            elif isinstance(record, model.RunStopped) and number == attempt:
-                for each in record.approvals or ():
-                    yield record.at, each
-
-
-def _line(wait: Wait, said: dict[str, Any], facts: Facts, name: VerdictName, agent: str | None) -> WaitLine:
-    owner, deadline = said.get("owner"), said.get("deadline")
-    since = said.get("requested_at") or (facts.stop.at if facts.stop else facts.last_at)
-    route = facts.policy.route(_subject(wait, said, facts))
-    if route is not None:
-        owner = owner or route.owner
-        deadline = deadline or (since + route.due if route.due else None)
+def _line(wait: Wait, facts: Facts, verdict: Verdict) -> WaitLine:
     return WaitLine(
         approval_id=wait.approval_id,
         run_id=facts.run_id,
-        verdict=name,
-        agent=agent,
-        waits_for=f"tool {said['tool']}" if said.get("tool") else str(wait.kind),
-        owner=owner,
-        since=since,
-        deadline=deadline,
-        expires_at=said.get("expires_at"),
+        verdict=verdict.verdict or VerdictName.WAITING,
+        agent=verdict.agent,
+        waits_for=f"tool {wait.tool}" if wait.tool else str(wait.kind),
+        owner=wait.owner,
+        escalate=wait.escalate,
+        since=wait.requested_at or (facts.stop.at if facts.stop else facts.last_at),
+        deadline=wait.deadline,
+        expires_at=wait.expires_at,
         decision=wait.decision,
-        decided_at=said.get("decided_at"),
+        decided_at=wait.decided_at,
         actor=wait.actor,
-        resume_token=said.get("resume_token"),
+        resume_token=wait.resume_token,
         missing=tuple(wait.missing),
     )
 
 
-def _subject(wait: Wait, said: dict[str, Any], facts: Facts) -> Subject:
-    """Who asks, as a route's `match` sees it: the receipt's word, else the start's."""
-    fields = ("agent", "agent_version", "environment", "framework", "model", "provider", "service")
-    told = [record for record in (facts.stop, facts.start) if record is not None]
-    values = {field: next((v for r in told if (v := getattr(r, field))), None) for field in fields}
-    return Subject(**values, kind=wait.kind, tool=said.get("tool"), raised_by=said.get("raised_by"))
+# The table ------------------------------------------------------------------------------------------------------------
+
+
+def waiting_table(waits: Sequence[WaitLine], window: Window, pen: Pen) -> list[str]:
+    """What waits, the worst first, two lines a wait."""
+    if not waits:
+        return [f"Nothing waits. As of {pen.time(window.now)}"]
+    lines = [f"{count(len(waits), 'wait')}, {_routed(waits)}. As of {pen.time(window.now)}", ""]
+    lines.append(f"   {'APPROVAL':<10}{'AGENT':<15}{'FOR':<19}{'OWNER':<15}{'AGE':<8}DUE")
+    for wait in waits:
+        lines.append(_wait_line(wait, window, pen))
+        lines.append("   " + cut(_wait_note(wait, window, pen), WIDTH - 3))
+    return lines
+
+
+def _routed(waits: Sequence[WaitLine]) -> str:
+    unrouted = sum(wait.verdict is VerdictName.WAITING_UNROUTED for wait in waits)
+    every = "all " if len(waits) > 1 else ""
+    if unrouted == len(waits):
+        return f"{every}unrouted"
+    return f"{unrouted} of them unrouted" if unrouted else f"{every}routed"
+
+
+def _wait_line(wait: WaitLine, window: Window, pen: Pen) -> str:
+    text = (
+        f"{fit(tail(wait.approval_id), 10)}{fit(cut(wait.agent or '-', 14), 15)}{fit(cut(wait.waits_for, 18), 19)}"
+        f"{fit(cut(wait.owner or '-', 14), 15)}{age(window.now - wait.since):<8}{_due(wait, window)}"
+    )
+    return f"{pen.mark(wait.verdict)}  {text}"
+
+
+def _due(wait: WaitLine, window: Window) -> str:
+    if wait.decision:
+        return "decided"
+    due = min((at for at in (wait.deadline, wait.expires_at) if at), default=None)
+    if due is None:
+        return "-"
+    return f"in {short_age(due - window.now)}" if due > window.now else f"{short_age(window.now - due)} late"
+
+
+def _wait_note(wait: WaitLine, window: Window, pen: Pen) -> str:
+    """What it lacks, or what was decided, or how it goes on; and the run, which `explain` takes."""
+    run = pasted(wait.run_id)
+    if wait.missing:
+        next_one = f"; next {wait.escalate}" if wait.escalate and Missing.OVERDUE in wait.missing else ""
+        return f"{lacks(wait.missing)}{_decided(wait, window)}{next_one}; run {run}"
+    if wait.decision:
+        return f"{_decided(wait, window).removeprefix(': ') or wait.decision}; run {run}"
+    hard = f"; expires {pen.clock(wait.expires_at)} (hard, the producer's)" if wait.expires_at else ""
+    return f"resume run {run} at {wait.resume_token}{hard}"
+
+
+def _decided(wait: WaitLine, window: Window) -> str:
+    if not wait.decision or wait.decided_at is None:
+        return ""
+    by = f" by {wait.actor}" if wait.actor else ""
+    return f": {wait.decision} {age(window.now - wait.decided_at)} ago{by}, no run has resumed it"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from stopcause.classifier import contradictions, engine
-from stopcause.classifier.approvals import Status, Wait
+from stopcause.classifier.approvals import KEEPS_WAITING, Status, Wait
 from stopcause.classifier.contradictions import Voided
 from stopcause.classifier.fold import Facts
 from stopcause.classifier.rules import Rule
@@ -18,7 +18,6 @@ from stopcause.receipts import vocabulary
 from stopcause.receipts.vocabulary import LimitKind, StopCause
 from stopcause.render.pen import age, count, whole_or_tail
 
-_OPEN = frozenset({Status.OPEN, Status.DECIDED})
 _ID_WIDTH = 16
 
 
@@ -64,7 +63,7 @@ def _recovered(facts: Facts) -> str:
 
 
 def _not_waiting(facts: Facts, gone: Voided) -> str:
-    lacking = [name for wait in facts.waits if wait.status in _OPEN for name in wait.missing]
+    lacking = [name for wait in facts.waits if wait.status in KEEPS_WAITING for name in wait.missing]
     if lacking and not gone.bits & contradictions.WAIT:
         return lacks(tuple(dict.fromkeys(lacking)))
     return _no_wait(facts, gone)
@@ -98,7 +97,7 @@ _STATUS: Final[Mapping[Status, str]] = {
     Status.ANSWERED: "answered by another run",
     Status.DENIED: "denied",
     Status.WITHDRAWN: "withdrawn",
-    Status.EXPIRED: "expired, and that was handled",
+    Status.EXPIRED: "expired, and handled",
     Status.OVER: "past its hard expiry",
     Status.ABORTED: "closed by the abort",
 }
@@ -222,7 +221,7 @@ def _failed(facts: Facts, _verdict: Verdict) -> str:
 def _waiting(facts: Facts, verdict: Verdict) -> str:
     if verdict.reason == "answered":
         return f"answered by run {verdict.resolved_by}" if verdict.resolved_by else "answered, and the call ran"
-    waits = sum(wait.status in _OPEN for wait in facts.waits)
+    waits = sum(wait.status in KEEPS_WAITING for wait in facts.waits)
     return f"{count(waits, 'open approval')}, routed and not due yet"
 
 

@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from stopcause.store.rows import RecordRow, VerdictRow
 
-_TIME = pa.timestamp("us")  # UTC; aware values are converted, naive ones do not occur
+_TIME = pa.timestamp("us")  # UTC; naive values do not occur
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TEXT = pa.string()
 _TEXTS = pa.list_(_TEXT)
 _NOT_TEXT: dict[str, pa.DataType] = {
@@ -46,8 +47,18 @@ _TEXTS_OF_VERDICTS = tuple(i for i, kind in enumerate(VERDICTS.types) if kind ==
 def arrow_table(rows: Sequence[RecordRow] | Sequence[VerdictRow], shape: _Table) -> pa.Table:
     """The rows as a table, column by column; there must be at least one."""
     columns = zip(*rows, strict=True)
-    arrays = [pa.array(column, kind) for column, kind in zip(columns, shape.types, strict=True)]
+    arrays = [_array(column, kind) for column, kind in zip(columns, shape.types, strict=True)]
     return pa.Table.from_arrays(arrays, names=list(shape.names))
+
+
+def _array(column: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    return _times(column) if kind == _TIME else pa.array(column, kind)
+
+
+def _times(column: Sequence[datetime | None]) -> pa.Array:
+    """Times by way of what lies between them and the epoch: Arrow asks every aware time for its offset, in Python."""
+    since = [None if moment is None else moment - _EPOCH for moment in column]
+    return pa.array(since, pa.duration("us")).view(_TIME)
 
 
 def run_ids_table(run_ids: Iterable[str]) -> pa.Table:
@@ -59,7 +70,7 @@ def keys_table(keys: Sequence[tuple[str, datetime]]) -> pa.Table:
     """Columns `i`, `record_id`, `event_at`: keys of records, numbered from 0."""
     ids, times = zip(*keys, strict=True)
     return pa.table(
-        {"i": pa.array(range(len(keys))), "record_id": pa.array(ids, _TEXT), "event_at": pa.array(times, _TIME)}
+        {"i": pa.array(range(len(keys))), "record_id": pa.array(ids, _TEXT), "event_at": _times(times)}
     )
 
 

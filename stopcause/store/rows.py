@@ -41,7 +41,7 @@ class Counts(NamedTuple):
 
 
 class VerdictRow(NamedTuple):
-    """A revision of the verdict on one attempt. Closed-list words are plain strings here; times are UTC.
+    """A revision of the verdict on one attempt. Words of closed lists are strings here; times are UTC.
 
     `opened_at` is the `at` of the run's first accepted record, fixed then, and part of every key. A new revision
     appends the superseded row again with `sign` -1, so that sums over `sign` count every run once.
@@ -53,26 +53,13 @@ class VerdictRow(NamedTuple):
     revision: int
     sign: int
     thread_id: str | None
-    parent_run_id: str | None
-    resumes_run_id: str | None
     agent: str | None
-    agent_version: str | None
-    service: str | None
     environment: str | None
-    model: str | None
-    provider: str | None
-    framework: str | None
-    framework_version: str | None
-    adapter: str | None
-    adapter_version: str | None
-    contract: str | None
     verdict: str | None  # None while it runs
     reason: str
     rule: str
     stop_cause: str | None
-    detail: str | None  # what the group's fingerprint adds to reason, cause, agent and environment
     evidence: tuple[str, ...]
-    findings: tuple[str, ...]  # `code` or `code=where`
     missing: tuple[str, ...]
     retry: str
     fingerprint: str  # the group
@@ -83,12 +70,25 @@ class VerdictRow(NamedTuple):
     policy_digest: str
     classifier_version: str
     as_of: datetime
+    findings: tuple[str, ...]  # `code` or `code=where`
+    detail: str | None  # what the group's fingerprint adds to reason, cause, agent and environment
+    contract: str | None
+    parent_run_id: str | None
+    resumes_run_id: str | None
+    agent_version: str | None
+    service: str | None
+    model: str | None
+    provider: str | None
+    framework: str | None
+    framework_version: str | None
+    adapter: str | None
+    adapter_version: str | None
     started_at: datetime | None
     stopped_at: datetime | None
     last_at: datetime
+    step_limit: float | None
     duration_s: float | None
     steps: int | None
-    step_limit: float | None
     tool_calls: int | None
     input_tokens: int | None
     output_tokens: int | None

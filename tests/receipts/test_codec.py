@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stopcause.receipts import codec, model, pseudonyms
+from stopcause.receipts import codec, identifiers, model, pseudonyms
 from stopcause.receipts.codec import LineError, read_line, read_lines, write_line
 
 SMALLEST: dict[str, Any] = {
@@ -92,6 +92,14 @@ def test_an_id_made_from_content_does_not_depend_on_order_or_nulls() -> None:
         ({"labels": {str(n): "x" for n in range(9)}}, "labels", "has too many entries"),
         ({"approvals": [{"approval_id": "a", "state": "lost"}]}, "approvals.0.state", "is no word of its list"),
         ({"record_id": "not-a-uuid"}, "record_id", "does not have the shape of its field"),
+        ({"at": None}, "at", "is missing"),
+        ({"at": "1970-01-01T00:00:00+01:00"}, "at", "is no time"),
+        ({"at": "2999-12-31T23:59:59-01:00"}, "at", "is no time"),
+        ({"at": "0001-01-01T00:00:00+01:00"}, "at", "is no time"),
+        ({"extra": 3, "foo": 1}, "extra", "is no object"),
+        ({"limits": [None]}, "limits.0", "is no object"),
+        ({"answers": "a1"}, "answers", "is no list"),
+        ({"labels": {"two words": "x"}}, "labels.?", "does not have the shape of its field"),
     ],
 )
 def test_a_bad_line_names_line_field_and_reason(changes: dict[str, Any], field: str, reason: str) -> None:
@@ -110,6 +118,8 @@ def test_a_bad_line_names_line_field_and_reason(changes: dict[str, Any], field: 
         (line().replace(b"3}", b"NaN}"), "has a number that is not finite"),
         (line().replace(b"3}", b"-Infinity}"), "has a number that is not finite"),
         (b"[" * 100_000, "has a number that is not finite, or is nested too deep"),
+        (line(foo="x").replace(b'"x"', b'"\\ud800"'), "has half a character in it"),
+        (line(foo="x").replace(b'"x"', b"[" * 300 + b"]" * 300), "has half a character in it, or is nested too deep"),
         (b'{"x":"' + b"a" * codec.MAX_LINE_BYTES + b'"}', "is 1048584 bytes long"),
     ],
 )
@@ -129,6 +139,45 @@ def test_unknown_keys_are_kept_where_they_can_hold_no_prose() -> None:
     record = stopped(line(colour="blue", weight=3, note=PROSE, usage={"reasoning_tokens": 5}, nested={"a": 1}))
 
     assert record.extra == {"colour": "blue", "weight": 3, "usage.reasoning_tokens": 5, "dropped_keys": 2}
+
+
+@pytest.mark.parametrize(
+    ("changes", "extra"),
+    [
+        ({"extra": None, "foo": 1}, {"foo": 1}),
+        ({"extra": {"dropped_keys": "x"}, "foo": {"a": 1}}, {"dropped_keys": 1}),
+        ({"extra": {"dropped_keys": 4}, "foo": [1], "bar": PROSE}, {"dropped_keys": 6}),
+        ({"extra": {"a": PROSE, "b": 2**53, "c d": 1, "ok": 2}, "foo": 1}, {"ok": 2, "foo": 1, "dropped_keys": 3}),
+        ({"extra": {"foo": 1}, "foo": 2}, {"foo": 1, "dropped_keys": 1}),
+        ({"foo": 2**53}, {"dropped_keys": 1}),
+        ({"foo": -(2**53 - 1)}, {"foo": -(2**53 - 1)}),
+        ({"foo": None}, None),
+    ],
+)
+def test_extra_keeps_what_it_can_and_counts_the_rest(changes: dict[str, Any], extra: dict[str, Any] | None) -> None:
+    assert stopped(line(**changes)).extra == extra
+
+
+@pytest.mark.parametrize("number", [b"1e400", b"-1e400", b"9" * 5000])
+def test_a_number_that_nothing_can_hold_costs_an_unknown_key_and_no_line(number: bytes) -> None:
+    assert stopped(line(foo=0).replace(b'"foo": 0', b'"foo": ' + number)).extra == {"dropped_keys": 1}
+    twice = line().replace(b'"steps": 3', b'"steps": ' + number + b', "steps": 3')
+    assert stopped(twice).steps == 3
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"attempt": None},
+        {"children": {"open": None}},
+        {"tool_errors": {"terminal": None}},
+        {"labels": {"a": None}},
+        {"outcomes": [{"outcome_id": "o", "evidence": {"size": None}}]},
+        {"approvals": [{"approval_id": "a", "owner": None}], "colour": None},
+    ],
+)
+def test_null_equals_absent_at_any_depth(changes: dict[str, Any]) -> None:
+    assert stopped(line(**changes)) == stopped(json.dumps(codec._without_nulls(SMALLEST | changes)).encode())
 
 
 def test_an_unknown_word_of_an_open_list_becomes_unknown_with_a_finding() -> None:
@@ -161,6 +210,36 @@ def test_a_signal_may_come_by_name_and_evidence_may_be_nested_once() -> None:
     assert seen.outcome.evidence == {"versions.expected": "v2", "sizes": (1, 2)}
 
 
+def outcome(**evidence: object) -> bytes:
+    seen = {"outcome_id": "o", "evidence": evidence}
+    return line(kind="outcome.recorded", outcome=seen, stop_cause=..., steps=...)
+
+
+def test_flattening_overwrites_nothing() -> None:
+    error = refused(outcome(versions={"expected": "v2"}, **{"versions.expected": "v1"}))
+
+    assert (error.field, error.reason) == ("outcome.evidence.versions", "is nothing that evidence can be")
+
+
+@pytest.mark.parametrize("value", [2**53, -(2**53), [1, 2**60], PROSE, {"a": {"b": 1}}, [[1]], list(range(17))])
+def test_what_evidence_cannot_be_is_said_without_the_tags_of_a_union(value: object) -> None:
+    error = refused(outcome(size=value))
+
+    assert error.field.removesuffix(".a") == "outcome.evidence.size"
+    assert error.reason == "is nothing that evidence can be"
+    assert error.expected.startswith("an identifier, a number")
+    assert refused(outcome(**{"two words": 1})).field == "outcome.evidence.?"
+
+
+@pytest.mark.parametrize("value", [2**53 - 1, 1e300, -0.5, True, [1, "a", 2.5]])
+def test_evidence_is_exact(value: object) -> None:
+    seen = read_line(outcome(size=value))
+
+    assert isinstance(seen, model.OutcomeRecorded)
+    assert seen.outcome.evidence == {"size": tuple(value) if isinstance(value, list) else value}
+    assert read_line(write_line(seen)) == seen
+
+
 @pytest.mark.parametrize(
     "personal",
     [
@@ -173,6 +252,15 @@ def test_a_signal_may_come_by_name_and_evidence_may_be_nested_once() -> None:
         "sk-proj-abcdefghijklmnop1234",
         "ghp_abcdefghijklmnopqrstuvwxyz012345",
         "AKIAIOSFODNN7EXAMPLEKEY",
+        "key:ASIAIOSFODNN7EXAMPLE",
+        "sk_live_abcdefghijklmnop1234",
+        "pk_live_abcdefghijklmnop1234",
+        "hf_abcdefghijklmnopqrstuvwxyzABCDEFGH",
+        "github_pat_11ABCDEFG0abcdefghijklmno",
+        "glpat-abcdefghij1234567890",
+        "xoxb-123456789012-abcdefghijkl",
+        "AIzaSyA1234567890abcdefghijklmnop",
+        "ya29.a0AfH6SMBabcdefghijkl",
         "DE89370400440532013000",
     ],
 )
@@ -202,6 +290,16 @@ def test_what_names_a_person_is_replaced_wherever_a_handle_is_expected(personal:
         "tok:a7",
         "sha256:aa",
         "DE00000000000000",
+        "team:skilled-data-engineers",
+        "team:skunkworks-platform-oncall",
+        "team:hfinance-ops-platform",
+        "pkg-maintainers-on-call",
+        "rk-observability-oncall-eu",
+        "task-force-2026-platform",
+        "sk-without-any-number-in-it",
+        "team:ASIA-PACIFIC-ONCALL-2026",
+        "hf_finance_operations_platform_2026",
+        "2026-11-28-08-00-00",
     ],
 )
 def test_ordinary_handles_stay(harmless: str) -> None:
@@ -231,15 +329,99 @@ def test_any_json_is_either_a_record_that_survives_the_wire_or_a_line_error(chan
         assert read_line(write_line(found)) == found
 
 
-CANARY = "Canary the secret prose"
+# What is kept of a line -----------------------------------------------------------------------------------------------
 
 
-@given(
-    st.sampled_from([*model.RunStopped.__dataclass_fields__, "other"]),
-    st.sampled_from([CANARY, [CANARY], {"a": CANARY}, {CANARY: 1}]),
+def plain(**changes: object) -> bytes:
+    """A line that needs nothing done to it."""
+    return line(record_id="0190d0f4-1a2b-7000-8000-00c0ffee0001", **changes)
+
+
+def kept(text: bytes) -> bytes:
+    found = codec.keep_line(text)
+    assert not isinstance(found, LineError)
+    assert found.record == read_line(text) == read_line(found.line)
+    assert codec.keep_line(found.line) == found
+    return found.line
+
+
+def test_a_plain_line_is_kept_as_it_is_but_for_spaces() -> None:
+    compact = plain(agent=None, thread_id="thread-7").replace(b" ", b"")
+
+    assert kept(compact) == compact
+    assert kept(plain(agent=None, thread_id="thread-7")) == compact
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        line(),
+        plain(agent="Rechnungspr\u00fcfer"),
+        plain(colour="blue"),
+        plain() + b"\r",
+        plain(thread_id="bob@example.com"),
+        plain(thread_id="bobexample.com").replace(b"bob", b"bob\\u0040"),
+        plain().replace(b'{"', b'{"agent": "' + PROSE.encode() + b'", "agent": "a", "', 1),
+        plain().replace(b'{"', b'{"agent": "' + b"x" * 201 + b'", "agent": "a", "', 1),
+        plain().replace(b'{"', b'{"thread_id": "bob@example.com", "thread_id": "a", "', 1),
+    ],
 )
-def test_no_field_lets_prose_through(field: str, value: object) -> None:
-    found = read_line(line(**{field: value}))
+def test_any_other_line_is_written_anew(text: bytes) -> None:
+    found = codec.keep_line(text)
 
-    said = str(found).encode() if isinstance(found, LineError) else write_line(found)
-    assert CANARY.encode() not in said
+    assert not isinstance(found, LineError)
+    assert kept(text) == write_line(found.record)
+
+
+def test_a_bad_line_is_not_kept() -> None:
+    assert codec.keep_line(b"{", 7) == refused(b"{")
+
+
+part = st.sampled_from(
+    [
+        *(
+            "bob",
+            "@",
+            "example.com",
+            "+49",
+            "0049",
+            "170",
+            "1234567",
+            "555-123-4567",
+            "eyJhbGciOiJI",
+            "eyJzdWIiOiIx",
+            ".",
+        ),
+        *("sk-", "sk_live_", "ghp_", "github_pat_", "glpat-", "xoxb-", "AIza", "ya29.", "hf_", "AKIA", "ASIA", "user:"),
+        *(
+            "DE89370400440532013000",
+            "GB82WEST12345698765432",
+            "abcdefghijklmnopqrstuvwxyz012345",
+            "A" * 16,
+            "/",
+            "-",
+            "0",
+        ),
+    ]
+)
+handles = st.lists(part, max_size=5).map("".join) | st.from_regex(identifiers.IDENTIFIER_PATTERN[:-1] + r"\Z")
+personal = st.from_regex(identifiers._PERSONAL) | st.from_regex(identifiers._IBAN)
+
+
+@given(handles | personal)
+def test_what_may_be_personal_in_a_line_misses_nothing_that_is(handle: str) -> None:
+    if identifiers.is_personal(handle):
+        for before, after in (("", ""), ("a", "b"), ("[1]", "{}"), ("2", "3")):
+            text = f'{{"x":"{before}","thread_id":"{handle}","y":"{after}"}}'
+            assert codec._may_be_personal(text)
+
+
+@given(handles)
+def test_of_no_line_a_personal_value_is_kept(handle: str) -> None:
+    fields: dict[str, Any] = {"thread_id": handle, "labels": {"x": handle}, "abort": {"actor": handle}}
+    found = codec.keep_line(plain(**fields, approvals=[{"approval_id": "a", "owner": handle, "actor": "user:u-1"}]))
+
+    if isinstance(found, LineError):
+        assert not identifiers.is_identifier(handle)
+    else:
+        assert (f'"{handle}"'.encode() in found.line) is not identifiers.is_personal(handle)

@@ -21,7 +21,9 @@ from hypothesis import strategies as st
 
 from stopcause.errors import StoreError, StoreInUseError, StoreVersionError
 from stopcause.receipts import journal as module
-from stopcause.receipts.journal import LOCK_NAME, TORN_NAME, Journal, Position, read
+from stopcause.receipts import segments as reading
+from stopcause.receipts.journal import LOCK_NAME, TORN_NAME, Journal
+from stopcause.receipts.segments import Position, read
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +34,8 @@ LINES = st.lists(st.lists(st.binary(max_size=60).map(lambda b: b.replace(b"\n", 
 # Appends groups of three numbered lines, goes on after the last one it finds, says after each what is acknowledged.
 APPENDER = """
     import sys
-    from stopcause.receipts.journal import Journal, read
+    from stopcause.receipts.journal import Journal
+    from stopcause.receipts.segments import read
     with Journal(sys.argv[1], segment_bytes=2000) as journal:
         done = sum(1 for _ in read(sys.argv[1]))
         print(done, flush=True)
@@ -46,7 +49,8 @@ APPENDER = """
 FILLER = """
     import resource, sys
     from stopcause.errors import StoreFullError
-    from stopcause.receipts.journal import Journal, read
+    from stopcause.receipts.journal import Journal
+    from stopcause.receipts.segments import read
     folder, limit = sys.argv[1], int(sys.argv[2])
     if limit:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
@@ -116,7 +120,7 @@ def test_what_goes_in_comes_out_and_every_position_is_a_place_to_go_on(
         for n, (_, position) in enumerate(got, 1):
             assert lines_of(Path(name), position) == given_lines[n:]
         with Journal(name) as journal:
-            assert (journal.end, journal.torn) == (ends[-1] if ends else Position(1, len(module._header(1))), 0)
+            assert (journal.end, journal.torn) == (ends[-1] if ends else Position(1, len(reading.header_of(1))), 0)
 
 
 def test_a_group_is_read_up_to_stop_and_in_batches(tmp_path: Path) -> None:
@@ -130,7 +134,7 @@ def test_a_group_is_read_up_to_stop_and_in_batches(tmp_path: Path) -> None:
 
 
 def test_a_line_longer_than_a_chunk_is_one_line(tmp_path: Path) -> None:
-    long = b"x" * (3 * module._CHUNK + 7)
+    long = b"x" * (3 * reading._CHUNK + 7)
     with Journal(tmp_path) as journal:
         journal.append([b"before", long, b"after"])
     assert lines_of(tmp_path) == [b"before", long, b"after"]
@@ -195,7 +199,8 @@ def test_a_segment_that_finds_no_room_leaves_nothing_behind(tmp_path: Path) -> N
     program = """
         import os, resource, sys
         from stopcause.errors import StoreFullError
-        from stopcause.receipts.journal import Journal, read
+        from stopcause.receipts.journal import Journal
+        from stopcause.receipts.segments import read
         resource.setrlimit(resource.RLIMIT_FSIZE, (20, resource.RLIM_INFINITY))
         for _ in range(2):
             try:

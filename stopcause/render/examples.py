@@ -1,0 +1,52 @@
+"""What the help of each command teaches with: commands that can be pasted, and what each is good for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
+    "": (
+        ("demo", "see all of it work"),
+        ("ingest runs.jsonl", "take in your own records"),
+        ("runs --attention", "what needs somebody"),
+    ),
+    "demo": (("demo", "its store is its own, made anew each time"),),
+    "replay": (
+        ("replay", "the 11 published cases"),
+        ("replay cases/ --all", "your own cases, each of them shown"),
+        ("replay --policy policy.toml", "what your policy would make of them"),
+    ),
+    "classify": (
+        ("classify runs.jsonl", "a verdict on each run of a file"),
+        ("classify runs.jsonl --policy policy.toml", "by your contracts"),
+        ("classify - --fail-on FALSE_COMPLETE < runs.jsonl", "exit 1, for a script"),
+    ),
+    "rules": (("rules", "the eight cards"), ("rules -o jsonl", "the same for a program")),
+    "schema": (("schema > stopcause.schema.json", "for a validator or an editor"),),
+    "ingest": (
+        ("ingest runs.jsonl", "a file of records, one a line"),
+        ("ingest traces/ cases/", "every file of folders"),
+        ("ingest - < runs.jsonl", "standard input"),
+    ),
+    "runs": (
+        ("runs --attention", "what needs somebody, in groups"),
+        ("runs --verdict STUCK,FAILED --since 7d", "some verdicts, a week back"),
+        ("runs --attention --fail-on STUCK", "exit 1 where there is one"),
+    ),
+    "waiting": (
+        ("waiting", "who has to answer what, and until when"),
+        ("waiting --fail-on WAITING_UNROUTED", "exit 1 where nobody is named"),
+    ),
+    "explain": (
+        ("explain 9f3a1c", "a run by its id, or by the end of it"),
+        ("explain e2b9", "the newest run of a group"),
+        ("explain 9f3a1c --format md", "three lines for an incident channel"),
+    ),
+    "policy": (("policy check", "the policy in use"), ("policy check policy.toml", "a file, before it is used")),
+    "policy check": (
+        ("policy check", "the policy in use: beside the store, or STOPCAUSE_POLICY"),
+        ("policy check policy.toml", "a file, before it is used"),
+        ("policy check policy.d", "a folder of files, as one"),
+    ),
+}
