@@ -21,6 +21,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from stopcause.classifier.verdict import VerdictName
 from stopcause.errors import PolicyError, Problem
 from stopcause.receipts import vocabulary
+from stopcause.receipts.identifiers import IDENTIFIER_WORDS
 from stopcause.receipts.model import DisplayName, Identifier
 from stopcause.receipts.vocabulary import StopCause, Strength
 
@@ -257,8 +258,23 @@ def _problem(detail: Any) -> Problem:  # noqa: ANN401 - pydantic's own untyped d
     if detail["type"] == "extra_forbidden":
         near = difflib.get_close_matches(str(path[-1]), _known_keys(path[:-1]), n=1)
         return Problem(place, f"is not known here{f'; did you mean {near[0]}?' if near else ''}")
-    message = detail["msg"].removeprefix("Value error, ")
-    return Problem(place, message[0].lower() + message[1:])
+    if detail["type"] == "value_error":
+        return Problem(place, detail["msg"].removeprefix("Value error, "))
+    context = detail.get("ctx") or {}
+    return Problem(place, _FAULTS.get(detail["type"], _OTHER_FAULT).format(expected=context.get("expected", "")))
+
+
+_FAULTS = {
+    "literal_error": "is not known; write {expected}",
+    "enum": "is not known; write {expected}",
+    "string_type": "is no string; put it in quotes",
+    "string_pattern_mismatch": f"is no identifier; write {IDENTIFIER_WORDS}",
+    "missing": "is missing",
+    "tuple_type": "is no list",
+    "dict_type": "is no table",
+    "model_type": "is no table",
+}
+_OTHER_FAULT = "has the wrong type"
 
 
 def _known_keys(path: tuple[int | str, ...]) -> list[str]:

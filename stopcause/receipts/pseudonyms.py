@@ -10,6 +10,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from stopcause import settings
+from stopcause.errors import InputError
 from stopcause.receipts.identifiers import HASH_HEAD
 
 
@@ -29,7 +30,13 @@ def hmac_key() -> bytes:
     if chosen := settings.setting("STOPCAUSE_HMAC_KEY"):
         return chosen.encode()
     path = settings.data_dir() / "hmac.key"
-    return _read_key(path) or _make_key(path)
+    try:
+        return _read_key(path) or _make_key(path)
+    except OSError as error:
+        raise InputError(
+            f"A value that names a person must be replaced, and the key for that cannot be kept in {path.parent} "
+            f"({error.strerror}). Set STOPCAUSE_HMAC_KEY, or STOPCAUSE_DATA to a folder that can be written."
+        ) from None
 
 
 def _read_key(path: Path) -> bytes | None:
@@ -42,7 +49,7 @@ def _read_key(path: Path) -> bytes | None:
 def _make_key(path: Path) -> bytes:
     """Made beside and linked into place, so that of two processes that start at once both end up with one key."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "wb") as file:
         file.write(secrets.token_bytes(32))

@@ -41,7 +41,10 @@ def problems(text: str) -> tuple[Problem, ...]:
         ('[[agents]]\nstage = "enforced"', "agents[0].stage", "'observe' or 'enforce'"),
         ('[verdicts]\nguardrail = "STUCK"', "verdicts.guardrail", "'FAILED' or 'BOUNDED_STOP'"),
         ('[verdicts]\ntool_failure = "BOUNDED_STOP"', "verdicts.tool_failure", "is not known here"),
-        ("agents = 3", "agents", "tuple"),
+        ("agents = 3", "agents", "is no list"),
+        ("policy = 3", "policy", "is no table"),
+        ('[[agents]]\ncontract = "two words"', "agents[0].contract", "is no identifier"),
+        ("[[agents]]\nowner = 3", "agents[0].owner", "put it in quotes"),
         ("[policy", "file", "is no TOML"),
     ],
 )

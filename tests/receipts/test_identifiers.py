@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stopcause.errors import InputError
 from stopcause.receipts import identifiers, pseudonyms
 
 
@@ -72,3 +73,12 @@ def test_the_key_of_the_settings_decides(monkeypatch: pytest.MonkeyPatch, own_da
 
     assert pseudonyms.pseudonym("bob@example.com") != one
     assert not list(own_data.iterdir())
+
+
+def test_a_key_that_cannot_be_kept_says_what_to_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    monkeypatch.setenv("STOPCAUSE_DATA", str(blocked))
+
+    with pytest.raises(InputError, match="STOPCAUSE_HMAC_KEY"):
+        pseudonyms.pseudonym("bob@example.com")
