@@ -20,9 +20,19 @@ def environment(**more: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "80", **more}
 
 
+def a_terminal() -> tuple[int, int]:
+    """A pseudo-terminal; a bare chroot may have none. CI has them."""
+    try:
+        return pty.openpty()
+    except OSError:
+        if os.environ.get("CI") == "true":
+            raise
+        pytest.skip("this machine has no pseudo-terminals: /dev/pts is not mounted")
+
+
 def on_a_terminal(*arguments: str, **more: str) -> str:
     """What a person would see: both streams are a terminal."""
-    ours, theirs = pty.openpty()
+    ours, theirs = a_terminal()
     with subprocess.Popen((*STOPCAUSE, *arguments), stdout=theirs, stderr=theirs, env=environment(**more)):
         os.close(theirs)
         seen = b""
