@@ -98,7 +98,7 @@ WITHOUT_STORE = {
     "explain-failed": ("explain", "fixtures/public/C39.json", "-o", "table", "--utc"),
     "explain-waiting": ("explain", "fixtures/pairs/P18a.json", "-o", "table", "--utc"),
     "explain-waiting-unrouted": ("explain", "fixtures/public/C68.json", "-o", "table", "--utc"),
-    "explain-stuck": ("explain", "fixtures/article/A10-timeout-at-last-step.json", "-o", "table", "--utc"),
+    "explain-stuck": ("explain", "fixtures/article/A10-timeout-last-step.json", "-o", "table", "--utc"),
     "explain-bounded-stop": ("explain", "fixtures/article/A05-step-limit.json", "-o", "table", "--utc"),
     "explain-verified-complete": ("explain", "fixtures/public/C41.json", "-o", "table", "--utc"),
     "explain-false-complete": ("explain", "fixtures/public/C79.json", "-o", "table", "--utc"),
