@@ -63,6 +63,7 @@ class Wait(NamedTuple):
     executed: bool | None
     escalate: str | None  # the route's next in line
     answered_by: str | None  # the run that took it up
+    overruled: bool  # a yes that became a no, or a no that became a yes
 
 
 class Said(NamedTuple):
@@ -158,12 +159,17 @@ def _add(known: dict[str, Any], news: dict[str, Any], at: datetime) -> None:
     if state is ApprovalState.DECIDED and "decision" not in news and "decision" not in known:
         news["decision"] = Decision.ANSWERED  # decided, and nobody says how: not a no
     if news.get("decision", known.get("decision")) is not known.get("decision"):
+        known["overruled"] = known.get("overruled", False) or _opposes(news["decision"], known.get("decision"))
         known["decided_at"] = at
     elif "decision" not in news:
         news.pop("actor", None)  # who passes a question on has not decided it
     if known.get("state") in _CLOSING and state not in _CLOSING:
         news.pop("state", None)
     known |= news
+
+
+def _opposes(decision: Decision, before: Decision | None) -> bool:
+    return before is not None and (decision in YES) is not (before in YES)
 
 
 # Where it stands ------------------------------------------------------------------------------------------------------
@@ -260,6 +266,7 @@ def _wait(it: _Merged, situation: Situation, last_decision: datetime | None) -> 
         executed=known.get("executed"),
         escalate=it.route.escalate if it.route else None,
         answered_by=it.answered_by if it.status is Status.ANSWERED else None,
+        overruled=known.get("overruled", False),
     )
 
 

@@ -162,6 +162,9 @@ def _findings(facts: Facts, match: Match, gone: contradictions.Voided) -> tuple[
     found = match.findings + facts.findings
     if gone.bits:
         found += tuple(Finding(code) for code in gone.codes if code != match.reason)
+    if facts.waits:
+        overruled = (wait for wait in facts.waits if wait.overruled)
+        found += tuple(Finding("decision_overruled", f"approval:{wait.approval_id}") for wait in overruled)
     if facts.stop is not None:
         found += _counted(facts.stop)
     return tuple(dict.fromkeys(found)) if found else ()

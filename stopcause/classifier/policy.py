@@ -292,6 +292,26 @@ def _known_keys(path: tuple[int | str, ...]) -> list[str]:
     return list(chosen.model_fields)
 
 
+def warnings(policy: Policy) -> tuple[Problem, ...]:
+    """What a policy may say, and probably does not mean."""
+    return undefined(policy) + shadowed(policy)
+
+
+def undefined(policy: Policy) -> tuple[Problem, ...]:
+    """Warnings for contracts that are named and not defined: the defaults hold for them, so anybody may vouch."""
+    return tuple(
+        Problem(f"agents[{number}].contract", _undefined(entry.contract, policy.contracts), warning=True)
+        for number, entry in enumerate(policy.agents)
+        if entry.contract is not None and entry.contract not in policy.contracts
+    )
+
+
+def _undefined(name: str, contracts: Mapping[str, Contract]) -> str:
+    near = difflib.get_close_matches(name, list(contracts), n=1)
+    hint = f"did you mean {near[0]}?" if near else f"write [contracts.{name}]"
+    return f"names a contract that is not defined here, so anybody but the run may vouch; {hint}"
+
+
 def shadowed(policy: Policy) -> tuple[Problem, ...]:
     """Warnings for entries that can never be reached, because an earlier one matches all that they match."""
     sections = (

@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from stopcause.classifier.policy import DEFAULT_POLICY, Policy, policy_from_mapping, shadowed
+from stopcause.classifier import policy as policies
+from stopcause.classifier.policy import DEFAULT_POLICY, Policy, policy_from_mapping
 from stopcause.errors import InputError, PolicyError, Problem
 from stopcause.render.views import Fault
 
@@ -80,7 +81,7 @@ def check_policy(path: Path) -> Checked:
         policy = policy_from_mapping(merged.content, _text(parts))
     except PolicyError as error:
         return Checked(None, (*merged.faults, *(_found(problem, merged, path) for problem in error.problems)))
-    warnings = tuple(_found(problem, merged, path) for problem in shadowed(policy))
+    warnings = tuple(_found(problem, merged, path) for problem in policies.warnings(policy))
     return Checked(None if merged.faults else policy, (*merged.faults, *warnings))
 
 

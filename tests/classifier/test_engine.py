@@ -150,6 +150,18 @@ def test_retry_says_what_can_break(verdict: Verdict, retry: str) -> None:
     assert verdict.retry == retry
 
 
+def test_opposite_decisions_are_a_finding_and_the_later_one_holds() -> None:
+    def decided(second: int, decision: str, actor: str) -> dict[str, Any]:
+        word = {"approval_id": "a1", "state": "decided", "decision": decision, "actor": actor}
+        return record("approval.updated", second, approval=word)
+
+    waits = stop("approval_pending", approvals=[ROUTED])
+    verdict = judge(waits, decided(40, "approved", "user:ann"), decided(50, "denied", "user:bob"))
+
+    assert (verdict.verdict, verdict.reason) == ("BOUNDED_STOP", "approval_denied")
+    assert ("decision_overruled", "approval:a1") in verdict.findings
+
+
 def test_groups_tell_failed_tools_apart_and_agree_on_the_same() -> None:
     def failed(tool: str, run_id: str) -> Verdict:
         return judge(stop("tool_failure", error={"type": "ToolError", "tool": tool}, model=run_id))

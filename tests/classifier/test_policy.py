@@ -16,6 +16,7 @@ from stopcause.classifier.policy import (
     parse_policy,
     policy_from_mapping,
     shadowed,
+    warnings,
 )
 from stopcause.classifier.verdict import VerdictName
 from stopcause.errors import PolicyError, Problem
@@ -78,6 +79,16 @@ def test_the_first_match_wins_and_an_absent_key_matches_only_a_star() -> None:
 def test_a_contract_that_is_named_but_undefined_has_the_defaults() -> None:
     assert DEFAULT_POLICY.contract("nowhere") is DEFAULT_CONTRACT
     assert DEFAULT_POLICY.contract(None) is None
+
+
+def test_a_contract_that_is_named_and_not_defined_is_a_warning_with_the_nearest_name() -> None:
+    policy = parse_policy('[[agents]]\ncontract = "invoice-create"\n[contracts.invoice-created]\n')
+
+    (warning,) = warnings(policy)
+
+    assert warning.place == "agents[0].contract"
+    assert warning.warning
+    assert "did you mean invoice-created?" in warning.message
 
 
 def test_verdicts_move_only_what_may_move() -> None:
