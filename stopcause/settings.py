@@ -66,8 +66,15 @@ def _home() -> Path:
 
 
 def store_path(chosen: Path | None = None) -> Path:
-    """The store: the command line's, else the setting's, else the default's."""
-    return chosen or Path(setting("STOPCAUSE_STORE") or data_dir() / "stopcause.duckdb")
+    """The store: the command line's, else the setting's, else the default's.
+
+    Raises:
+        InputError: It is a folder.
+    """
+    path = chosen or Path(setting("STOPCAUSE_STORE") or data_dir() / "stopcause.duckdb")
+    if path.is_dir():
+        raise InputError(f"{path} is a folder; name the file of the store, as {path / 'stopcause.duckdb'}")
+    return path
 
 
 def spool_dir() -> Path:

@@ -16,7 +16,8 @@ from typing import BinaryIO, NamedTuple
 from stopcause.pipeline.ingest_rejects import Rejects
 from stopcause.pipeline.ingest_sources import Bad, NoRecordsError, Source, expand, read_source
 from stopcause.pipeline.keeper import Keeper
-from stopcause.receipts.codec import Kept, LineError
+from stopcause.receipts.codec import AnyRecord, Kept, LineError
+from stopcause.receipts.model import UnknownRecord
 
 Progress = Callable[[int, int | None], None]  # bytes done, bytes in all (None: not known)
 _BATCH_RECORDS = 50_000
@@ -37,6 +38,9 @@ class IngestReport(NamedTuple):
     empty: tuple[str, ...]  # sources without a line
     passed_over: tuple[str, ...]  # files of folders that hold no records
     first_errors: tuple[tuple[str, LineError], ...]  # the first few, with their sources
+    unknown_kinds: int  # records of a kind that this version does not know: kept, and not judged
+    unknown_words: int  # records with a word that its list does not have: read as unknown
+    unknown_fields: int  # records with fields that this version does not know: kept in `extra`, or only counted
 
 
 def ingest(
@@ -57,8 +61,8 @@ def ingest(
         rejected_dir: Where bad lines go; None is beside their source.
 
     Raises:
-        InputError: A source is not there, cannot be read, or was named and holds no records. What came before it may
-            be kept already.
+        InputError: A source is not there, cannot be read, or was named and holds no records. What came before it is
+            kept.
         StoreFullError: The disk took no more. Free space and run it again: what is kept already changes nothing.
         StoreError: The store failed; the same holds.
     """
@@ -66,9 +70,11 @@ def ingest(
     sizes = [source.size for source in found]
     desk = _Desk(keeper, now, _Meter(progress, None if None in sizes else sum(size or 0 for size in sizes)))
     with _collector_paused():
-        for source in found:
-            desk.read(source, rejected_dir)
-        desk.flush()
+        try:
+            for source in found:
+                desk.read(source, rejected_dir)
+        finally:
+            desk.flush()  # a source that cannot be read does not cost those before it
     return desk.report()
 
 
@@ -96,6 +102,7 @@ class _Desk:
         self._batch: list[Kept] = []
         self._flushed_at = 0  # bytes
         self._files = self._lines = self._accepted = self._repeated = self._set_aside = 0
+        self._unknown_kinds = self._unknown_words = self._unknown_fields = 0
         self._rejected: list[Path] = []
         self._empty: list[str] = []
         self._passed_over: list[str] = []
@@ -128,8 +135,18 @@ class _Desk:
                     self._errors.append((source.name, read.error))
                 continue
             self._batch.append(read)
+            self._note(read.record)
             if len(self._batch) >= _BATCH_RECORDS or self._meter.done - self._flushed_at >= _BATCH_BYTES:
                 self.flush()
+
+    def _note(self, record: AnyRecord) -> None:
+        """Counts what was read otherwise than it was written: a misspelt word costs a right verdict."""
+        if record.extra:
+            self._unknown_fields += 1
+        if isinstance(record, UnknownRecord):
+            self._unknown_kinds += 1
+        elif record.findings and any(finding.code == "vocabulary_new" for finding in record.findings):
+            self._unknown_words += 1
 
     def flush(self) -> None:
         """Hands the batch over; what is new of it is durable and judged then."""
@@ -157,6 +174,9 @@ class _Desk:
             tuple(self._empty),
             tuple(self._passed_over),
             tuple(self._errors),
+            self._unknown_kinds,
+            self._unknown_words,
+            self._unknown_fields,
         )
 
 

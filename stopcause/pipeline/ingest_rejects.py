@@ -1,11 +1,14 @@
 """Lines that were set aside: one file for each source that has any, `NAME.rejected.jsonl` beside it.
 
-It holds what was wrong and the line itself, so only its owner may read it. Each ingest of a source writes it anew, and
-takes it away where nothing was wrong.
+It holds what was wrong and the line itself, so only its owner may read it. Each ingest of a file writes its file anew,
+and takes it away where nothing was wrong. A stream cannot be read again: what is set aside of it stays, each time under
+a name of its own.
 """
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import errno
 import hashlib
 import json
@@ -35,6 +38,7 @@ class Rejects:
         self.path: Path | None = None  # the file, once there is one
         self.count = 0
         self._places = _places(source, folder)
+        self._is_file = isinstance(source.opened, Path)
         self._file: BinaryIO | None = None
 
     def add(self, bad: Bad) -> None:
@@ -60,7 +64,7 @@ class Rejects:
         if failed:
             self._drop()
         elif self._file is None or self.path is None:
-            self._remove_old(self._places)
+            self._remove_old(self._places if self._is_file else [])
         else:
             self._finish(self._file, self.path)
 
@@ -89,11 +93,12 @@ class Rejects:
             _sync_folder(path.parent)
         except OSError as error:
             raise _refused(path, error) from error
-        self._remove_old([place for place in self._places if place != path])
+        self._remove_old([place for place in self._places if place != path and self._is_file])
 
     def _drop(self) -> None:
         if self._file is not None and self.path is not None:
-            self._file.close()
+            with contextlib.suppress(OSError):  # a full disk, told already by what brought us here
+                self._file.close()
             _draft(self.path).unlink(missing_ok=True)
 
     def _remove_old(self, places: list[Path]) -> None:
@@ -108,11 +113,18 @@ def _places(source: Source, folder: Path | None) -> list[Path]:
     """Where the file may go, the best place first. Away from its source, a name tells one folder's from another's."""
     data = settings.data_dir()
     if not isinstance(source.opened, Path):
-        return [place / f"{source.name}{REJECTED}" for place in (folder or Path.cwd(), data)]
+        return [_free(place, source.name) for place in (folder or Path.cwd(), data)]
     origin = source.opened.resolve()
     digest = hashlib.blake2b(os.fsencode(origin), digest_size=3).hexdigest()
     away = f"{origin.name}.{digest}{REJECTED}"
     return [folder / away if folder else source.opened.with_name(source.opened.name + REJECTED), data / away]
+
+
+def _free(folder: Path, name: str) -> Path:
+    """A name that no earlier stream's lines have."""
+    numbers = ("", *(f".{number}" for number in range(2, 10_000)))
+    names = (folder / f"{name}{number}{REJECTED}" for number in numbers)
+    return next(place for place in names if not os.path.lexists(place))
 
 
 def _draft(place: Path) -> Path:
@@ -120,14 +132,14 @@ def _draft(place: Path) -> Path:
 
 
 def _entry(bad: Bad) -> dict[str, Any]:
-    """What is wrong, and the line as text; where it is none or too long, its length."""
+    """What is wrong, and the line: as text, in base64 where it is none, only its length where it is too long."""
     number, field, reason, expected = bad.error
     entry: dict[str, Any] = {"line": number, "field": field, "reason": reason, "expected": expected}
     if bad.raw is not None and bad.size <= MAX_LINE_BYTES:
         try:
             return {**entry, "raw": bad.raw.decode()}
         except UnicodeDecodeError:
-            pass
+            return {**entry, "bytes": bad.size, "raw_base64": base64.b64encode(bad.raw).decode()}
     return {**entry, "bytes": bad.size}
 
 

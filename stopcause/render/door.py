@@ -102,13 +102,23 @@ class Door(Group):
             _complain(error)
             raise typer.Exit(error.exit_code) from None
         except KeyboardInterrupt:
-            raise typer.Exit(_INTERRUPTED) from None
+            raise _interrupted(ctx) from None
+        except ValueError as error:
+            if "KeyboardInterrupt" not in str(error):  # pydantic wraps a Ctrl-C that meets it while it writes
+                raise
+            raise _interrupted(ctx) from None
         except BrokenPipeError:
             _drop_output()
             raise typer.Exit(_PIPE_CLOSED) from None
         except OSError as error:
             raise typer.Exit(_failed(error)) from None
         return result
+
+
+def _interrupted(ctx: Any) -> typer.Exit:
+    if ctx.invoked_subcommand == "ingest":
+        complain("stopcause: interrupted; what was taken in so far is kept. Run it again: nothing is counted twice.")
+    return typer.Exit(_INTERRUPTED)
 
 
 def _failed(error: OSError) -> int:

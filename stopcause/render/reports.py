@@ -27,6 +27,9 @@ class Taken(NamedTuple):
     first_errors: Sequence[tuple[str, LineError]]
     empty: Sequence[str] = ()
     passed_over: Sequence[str] = ()
+    unknown_kinds: int = 0
+    unknown_words: int = 0
+    unknown_fields: int = 0
 
 
 def ingest_screen(taken: Taken, now: datetime) -> list[str]:
@@ -39,7 +42,17 @@ def ingest_screen(taken: Taken, now: datetime) -> list[str]:
     lines += [f"{name}: empty" for name in taken.empty]
     if taken.passed_over:
         lines.append(f"{count(len(taken.passed_over), 'file')} without records passed over")
-    return lines
+    return lines + _read_otherwise(taken)
+
+
+def _read_otherwise(taken: Taken) -> list[str]:
+    """What was kept, but not as it was written: most often a word or field that is misspelt."""
+    said = (
+        (taken.unknown_kinds, "of a kind that this version does not know: kept, not judged"),
+        (taken.unknown_words, "with a word that its list does not have: read as unknown"),
+        (taken.unknown_fields, "with fields that this version does not know: not looked at"),
+    )
+    return [f"{count(number, 'record')} {what} (stopcause schema)" for number, what in said if number]
 
 
 def set_aside_lines(taken: Taken) -> list[str]:
@@ -52,8 +65,8 @@ def set_aside_lines(taken: Taken) -> list[str]:
 
 def ingest_object(taken: Taken) -> dict[str, Any]:
     """The same for a pipe; errors without the lines that have them."""
-    names = ("files", "lines", "accepted", "repeated", "set_aside", "newest_at")
-    numbers = {name: getattr(taken, name) for name in names}
+    names = "files lines accepted repeated set_aside newest_at unknown_kinds unknown_words unknown_fields"
+    numbers = {name: getattr(taken, name) for name in names.split()}
     return {**numbers, "rejected_files": [str(path) for path in taken.rejected_files]}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gc
 import io
 import json
@@ -177,7 +178,7 @@ def test_what_is_not_there_is_an_error_before_anything_is_read(keeper: Keeper, t
 
 
 def test_an_empty_folder_is_fine(keeper: Keeper, tmp_path: Path) -> None:
-    assert take(keeper, tmp_path) == (0, 0, 0, 0, 0, (), None, (), (), ())
+    assert not any(take(keeper, tmp_path))
 
 
 # Bad lines ------------------------------------------------------------------------------------------------------------
@@ -284,7 +285,31 @@ def test_those_of_a_stream_are_in_the_current_folder(
     assert report.rejected_files == (tmp_path / "stdin.rejected.jsonl",)
     assert numbers(report) == (2, 1, 0, 1)
     take(keeper, io.BytesIO(good(1)))
-    assert list(tmp_path.iterdir()) == []
+    again = take(keeper, io.BytesIO(b"worse \xff\n"))
+    assert again.rejected_files == (tmp_path / "stdin.2.rejected.jsonl",), "a stream cannot be read again"
+    assert [rejected(path)[0].get("raw") for path in report.rejected_files] == ["bad"]
+    assert base64.b64decode(rejected(again.rejected_files[0])[0]["raw_base64"]) == b"worse \xff"
+
+
+def test_a_source_that_cannot_be_read_does_not_cost_those_before_it(keeper: Keeper, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_bytes(good(1))
+    (tmp_path / "b.json").write_bytes(b"[]")
+
+    with pytest.raises(InputError):
+        take(keeper, tmp_path / "a.jsonl", tmp_path / "b.json")
+
+    assert keeper.store.counts().records == 1
+
+
+def test_what_was_read_otherwise_than_written_is_counted(keeper: Keeper) -> None:
+    kind = good(1).replace(b"run.stopped", b"run.stoped")
+    word = good(2).replace(b"natural", b"naturel")
+    field = good(3).replace(b'"run_id"', b'"stps":3,"run_id"')
+
+    report = take(keeper, io.BytesIO(b"\n".join([kind, word, field])))
+
+    assert (report.unknown_kinds, report.unknown_words, report.set_aside) == (1, 1, 0)
+    assert report.unknown_fields >= 1
 
 
 def test_the_user_data_folder_takes_them_where_the_place_cannot_be_written(
