@@ -6,6 +6,7 @@ every twentieth.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import random
 from collections.abc import Iterator
@@ -123,5 +124,5 @@ def _outcome(number: int) -> dict[str, Any]:
         "polarity": "confirmed" if number % 10 else "refuted",
         "issuer": {"type": "destination", "id": "system"},
         "pre_state": "absent",
-        "subject": f"sha256:{number:016x}",
+        "subject": f"sha256:{hashlib.sha256(str(number).encode()).hexdigest()}",
     }

@@ -1,18 +1,22 @@
-"""The figures of the numbers table, each beside a floor of the same run.
+"""The figures of the numbers table, each beside a floor or a peer of the same run.
 
-Two cores that other work shares give rates that wander; CPU time per item and the ratio to the floor are what counts.
+Two cores that other work shares give rates that wander, and with them CPU time. So work and floor take turns, the best
+turn of each counts, and the ratio is the figure to keep.
 """
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import itertools
+import json
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
@@ -23,9 +27,15 @@ from stopcause.classifier.policy import policy_from_mapping
 from stopcause.pipeline.ingest import ingest
 from stopcause.pipeline.keeper import Keeper
 from stopcause.receipts import codec
+from stopcause.store.queries import text
 
 RUNS = 30_000
+READ_LINES = 5_000
+POLICY = policy_from_mapping(records.POLICY)
 HELLO = "import typer\napp = typer.Typer()\n@app.command()\ndef main(name: str): print(name)\napp()\n"
+IMPORTS = "import typer, rich.table, stopcause.classifier.engine"
+
+Work = Callable[[], object]
 
 
 class Figure(NamedTuple):
@@ -46,88 +56,148 @@ class Figure(NamedTuple):
         )
 
 
-def cpu(work: Callable[[], object], items: int, times: int = 3) -> float:
-    """CPU microseconds per item, the best of a few."""
-    best = float("inf")
-    for _ in range(times):
-        gc.collect()
-        before = time.process_time()
-        work()
-        best = min(best, time.process_time() - before)
-    return best / items * 1e6
+def best(
+    works: Sequence[Work], items: int, turns: int = 3, clock: Callable[[], float] = time.process_time
+) -> list[float]:
+    """Microseconds per item of each; they take turns, and the best turn counts. The cyclic collector is off."""
+    found = [float("inf")] * len(works)
+    for i, work in list(enumerate(works)) * turns:
+        with _collector_off():
+            before = clock()
+            work()
+            found[i] = min(found[i], clock() - before)
+    return [each / items * 1e6 for each in found]
 
 
-def judge_figures() -> Iterable[Figure]:
+@contextlib.contextmanager
+def _collector_off() -> Iterator[None]:
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+# Judging --------------------------------------------------------------------------------------------------------------
+
+
+def judge_figures() -> Iterator[Figure]:
     """Fold and rules, and rules alone, over records that are already values."""
-    policy = policy_from_mapping(records.POLICY)
     read = [codec.read_line(line) for line in records.lines(RUNS)]
     kept = [record for record in read if not isinstance(record, codec.LineError)]
     assert len(kept) == len(read)
-    runs = list(fold.group(kept).values())
-    facts = [fold.facts_of(run, run.latest, policy, records.NOW) for run in runs]
-    gc.collect()
-    gc.freeze()
+    facts = [fold.facts_of(run, run.latest, POLICY, records.NOW) for run in fold.group(kept).values()]
 
-    def empty_loop() -> None:
+    def rules() -> None:
+        for each in facts:
+            engine.judge(each)
+
+    def touched() -> None:
         for each in facts:
             each.cause  # noqa: B018 - the floor touches every run once
 
-    floor = cpu(empty_loop, RUNS)
-    whole = cpu(lambda: list(engine.judge_all(kept, policy, records.NOW)), RUNS)
-    rules = cpu(lambda: [engine.judge(each) for each in facts], RUNS)
-    reading = cpu(lambda: [codec.read_line(line) for line in LINES], len(LINES))
-    loading = cpu(lambda: [len(line) for line in LINES], len(LINES))
-    yield Figure("judge: fold and rules", "run", whole, "an empty loop", floor)
-    yield Figure("judge: rules alone", "run", rules, "an empty loop", floor)
-    yield Figure("read and validate a line", "record", reading, "an empty loop", loading)
+    def whole() -> None:
+        for _ in engine.judge_all(kept, POLICY, records.NOW):
+            pass
+
+    both, alone, floor = best((whole, rules, touched), RUNS)
+    yield Figure("judge: fold and rules", "run", both, "an empty loop", floor)
+    yield Figure("judge: rules alone", "run", alone, "an empty loop", floor)
 
 
-LINES = list(records.lines(3_000))
+# Reading --------------------------------------------------------------------------------------------------------------
 
 
-def bulk_figures() -> Iterable[Figure]:
-    """A file of records into an empty store, beside appending rows of the same lines through Arrow."""
-    with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder, "records.jsonl")
-        lines = list(records.lines(RUNS))
+def read_figures() -> Iterator[Figure]:
+    """A line to a record, and to what is kept of it, beside the standard library's reader of the same lines."""
+    lines = list(itertools.islice(records.lines(RUNS), READ_LINES))
+    read, keep, load = best(
+        (_each(codec.read_line, lines), _each(codec.keep_line, lines), _each(json.loads, lines)), READ_LINES, turns=9
+    )
+    yield Figure("read and validate a line", "record", read, "json.loads", load)
+    yield Figure("the same, and what is kept", "record", keep, "json.loads", load)
+
+
+def _each(function: Callable[[Any], object], items: Sequence[Any]) -> Work:
+    def work() -> None:
+        for item in items:
+            function(item)
+
+    return work
+
+
+# Bulk import ----------------------------------------------------------------------------------------------------------
+
+
+def bulk_figures() -> Iterator[Figure]:
+    """A file of records into an empty store, beside an append of the rows that come of it, and `json.loads` of it."""
+    lines = list(records.lines(RUNS))
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        source = folder / "records.jsonl"
         source.write_bytes(b"\n".join(lines) + b"\n")
-        before = time.process_time()
-        with Keeper.open(Path(folder, "store.duckdb"), policy_from_mapping(records.POLICY), records.NOW) as keeper:
-            report = ingest([source], keeper, now=records.NOW)
-        spent = (time.process_time() - before) / len(lines) * 1e6
-        assert report.accepted == len(lines)
-        yield Figure("bulk import of NDJSON", "record", spent, "Arrow append", _arrow_append(lines))
+        rows = _rows(_import(source, folder, len(lines)))
+        works = (
+            lambda: _import(source, folder, len(lines)),
+            lambda: _append(rows, folder),
+            _each(json.loads, lines),
+        )
+        whole, append, load = best(works, len(lines))
+    yield Figure("bulk import of NDJSON", "record", whole, "Arrow append", append)
+    yield Figure("bulk import of NDJSON", "record", whole, "json.loads", load)
 
 
-def _arrow_append(lines: list[bytes]) -> float:
-    batch = pa.table({"line": pa.array([line.decode() for line in lines])})
-    with duckdb.connect() as connection:
-        connection.execute("CREATE TABLE floor (line VARCHAR USING COMPRESSION zstd)").fetchall()
-        connection.register("batch", batch)
-        return cpu(lambda: connection.execute("INSERT INTO floor SELECT line FROM batch").fetchall(), len(lines))
+def _import(source: Path, folder: Path, count: int) -> Path:
+    """Into a new store, which stays; gives where it is."""
+    path = Path(tempfile.mkdtemp(dir=folder), "store.duckdb")
+    with Keeper.open(path, POLICY, records.NOW) as keeper:
+        report = ingest([source], keeper, records.NOW)
+    assert report.accepted == count
+    return path
 
 
-def start_figures() -> Iterable[Figure]:
+def _rows(store: Path) -> dict[str, pa.Table]:
+    """Everything that an import leaves in the store, as the tables that go into it."""
+    with duckdb.connect(str(store)) as connection:
+        return {
+            "records": connection.sql("SELECT * EXCLUDE (hour) FROM records").to_arrow_table(),
+            "verdicts": connection.sql("SELECT * EXCLUDE (hour) FROM verdicts").to_arrow_table(),
+        }
+
+
+def _append(rows: dict[str, pa.Table], folder: Path) -> None:
+    """The same rows into the same tables of a new file: nothing is read, checked, judged or written twice."""
+    with duckdb.connect(Path(tempfile.mkdtemp(dir=folder), "floor.duckdb")) as connection:
+        connection.execute(text("migration_0001")).fetchall()
+        for name, table in rows.items():
+            connection.register("batch", table)
+            connection.execute(text(f"insert_{name}")).fetchall()
+            connection.unregister("batch")
+
+
+# Starts ---------------------------------------------------------------------------------------------------------------
+
+
+def start_figures() -> Iterator[Figure]:
     """Whole processes, wall time in microseconds: what a person waits for."""
-    hello = _wall([sys.executable, "-c", HELLO, "--help"])
-    yield Figure("start: --help", "start", _wall([sys.executable, "-m", "stopcause", "--help"]), "hello world", hello)
-    imports = _wall([sys.executable, "-c", "import typer, rich.table, stopcause.classifier.engine"])
-    replay = _wall([sys.executable, "-m", "stopcause", "replay", "fixtures/article"])
+    ours = ("-m", "stopcause")
+    help_screen, hello = _starts([*ours, "--help"], ["-c", HELLO, "--help"])
+    yield Figure("start: --help", "start", help_screen, "hello world", hello)
+    replay, imports = _starts([*ours, "replay", "fixtures/article"], ["-c", IMPORTS])
     yield Figure("start: replay of the 11", "start", replay, "imports", imports)
 
 
-def _wall(command: list[str]) -> float:
-    best = float("inf")
-    for _ in range(5):
-        before = time.perf_counter()
-        subprocess.run(command, check=True, capture_output=True)
-        best = min(best, time.perf_counter() - before)
-    return best * 1e6
+def _starts(*commands: list[str]) -> list[float]:
+    def started(command: list[str]) -> Work:
+        return lambda: subprocess.run([sys.executable, *command], check=True, capture_output=True)
+
+    return best([started(command) for command in commands], 1, turns=5, clock=time.perf_counter)
 
 
 def main() -> None:
     """Print every figure."""
-    for figures in (judge_figures, bulk_figures, start_figures):
+    for figures in (judge_figures, read_figures, bulk_figures, start_figures):
         for figure in figures():
             print(figure, flush=True)
 

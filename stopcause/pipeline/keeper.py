@@ -271,10 +271,15 @@ class Keeper:
         waiting = [row for row in self.store.rows(verdicts=_WAITS, limit=None) if row.reason != _ANSWERED]
         loaded = keeper_runs.load_runs(self.store, [row.run_id for row in waiting])
         judged: list[tuple[Facts, Verdict]] = []
+        unjudged: list[Unjudged] = []
         for row in waiting:
             run, resumers = loaded.runs[row.run_id], loaded.resumers.get(row.run_id, ())
-            facts = fold.facts_of(run, row.attempt, self.policy, now, resumers)
-            judged.append((facts, engine.judge(facts)))
+            found = keeper_runs.judge(run, [row.attempt], self.policy, now, resumers)
+            if isinstance(found, Unjudged):
+                unjudged.append(found)
+            else:
+                judged += found
+        self._note_unjudged(loaded.concerned, unjudged)
         return [each for each in judged if each[1].verdict in _WAITS and each[1].reason != _ANSWERED]
 
 

@@ -6,13 +6,14 @@ of one attempt reach into the others, so all of its attempts are judged.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from stopcause.classifier import engine, fold
 from stopcause.classifier.fold import Facts, Run
 from stopcause.classifier.policy import Policy
+from stopcause.classifier.verdict import Verdict
 from stopcause.pipeline.rows import same_verdict, verdict_row
 from stopcause.receipts import codec, model
 from stopcause.receipts.codec import AnyRecord, Kept
@@ -104,11 +105,7 @@ def _in_order(run: Run) -> Run:
 
 def _resumers(runs: dict[str, Run], linking: Iterable[str]) -> dict[str, list[Run]]:
     """Who takes up whom, the earliest first."""
-    found: dict[str, list[Run]] = {}
-    for run_id in linking:
-        run = runs[run_id]
-        if (resumed := run.resumes_run_id) is not None:
-            found.setdefault(resumed, []).append(run)
+    found = engine.resumers_by_run(runs[run_id] for run_id in linking)
     for each in found.values():
         each.sort(key=_first_seen)
     return found
@@ -125,17 +122,23 @@ def judged_rows(loaded: Loaded, policy: Policy, now: datetime) -> tuple[list[Ver
     for run_id in loaded.concerned:
         if (run := loaded.runs.get(run_id)) is not None:
             resumers, opened_at = loaded.resumers.get(run_id, ()), loaded.opened_at[run_id]
-            try:
-                judged = [(facts, engine.judge(facts)) for facts in _facts_of(run, policy, now, resumers)]
-            except Exception as error:  # noqa: BLE001 - one run that no rule can read must not cost the others theirs
-                unjudged.append(Unjudged(run_id, type(error).__name__))
-                continue
-            rows += [verdict_row(facts, verdict, opened_at) for facts, verdict in judged]
+            judged = judge(run, _lived(run), policy, now, resumers)
+            if isinstance(judged, Unjudged):
+                unjudged.append(judged)
+            else:
+                rows += [verdict_row(facts, verdict, opened_at) for facts, verdict in judged]
     return rows, unjudged
 
 
-def _facts_of(run: Run, policy: Policy, now: datetime, resumers: Sequence[Run]) -> Iterator[Facts]:
-    return (fold.facts_of(run, attempt, policy, now, resumers) for attempt in _lived(run))
+def judge(
+    run: Run, attempts: Iterable[int], policy: Policy, now: datetime, resumers: Sequence[Run]
+) -> list[tuple[Facts, Verdict]] | Unjudged:
+    """Facts and verdict of each of these attempts. A run that the classifier fails on costs no other its verdict."""
+    try:
+        facts = [fold.facts_of(run, attempt, policy, now, resumers) for attempt in attempts]
+        return [(each, engine.judge(each)) for each in facts]
+    except Exception as error:  # noqa: BLE001 - whatever it is, the record is kept, and the keeper says which run
+        return Unjudged(run.run_id, type(error).__name__)
 
 
 def _lived(run: Run) -> Collection[int]:

@@ -41,9 +41,8 @@ def same_verdict(one: VerdictRow, other: VerdictRow) -> bool:
 
 def verdict_row(facts: Facts, verdict: Verdict, opened_at: datetime) -> VerdictRow:
     """The first revision of a verdict on the attempt that `facts` tell of; `opened_at` is its run's."""
-    stop = facts.stop
-    ended = stop or facts.died
-    return VerdictRow(
+    ended = facts.stop or facts.died
+    values = (
         *(verdict.run_id, verdict.attempt, opened_at, 1, 1),
         *_said(verdict),
         tuple(map(_finding, verdict.findings)) if verdict.findings else (),
@@ -52,8 +51,13 @@ def verdict_row(facts: Facts, verdict: Verdict, opened_at: datetime) -> VerdictR
         *_identity(facts),
         *(facts.started_at, ended.at if ended else None, facts.last_at),
         min(facts.step_limits, default=None),
-        *(_NOT_STOPPED if stop is None else (*_counted(stop), *(_used(stop.usage) if stop.usage else _NOTHING_USED))),
+        *(_measured(facts.stop) if facts.stop else _NOT_STOPPED),
     )
+    return VerdictRow._make(values)
+
+
+def _measured(stop: model.RunStopped) -> tuple[float | None, ...]:
+    return (*_counted(stop), *(_used(stop.usage) if stop.usage else _NOTHING_USED))
 
 
 def _identity(facts: Facts) -> tuple[str | None, ...]:
@@ -62,7 +66,7 @@ def _identity(facts: Facts) -> tuple[str | None, ...]:
     said: tuple[str | None, ...] = _identity_of(only) if only else _NOBODY
     if facts.start is None or only is facts.start or None not in said:
         return said
-    return tuple(mine or other for mine, other in zip(said, _identity_of(facts.start), strict=True))
+    return tuple([mine or other for mine, other in zip(said, _identity_of(facts.start), strict=True)])
 
 
 def _finding(finding: Finding) -> str:

@@ -371,7 +371,7 @@ _EXPECTED = {
     "finite_number": ("is not finite", "a finite number"),
     "greater_than_equal": ("is too small", "at least {ge}"),
     "less_than_equal": ("is too large", "at most {le}"),
-    "value_error": ("is no time", "RFC 3339 with offset, as 2026-11-28T08:00:00Z"),
+    "no_time": ("is no time", "RFC 3339 with offset, as 2026-11-28T08:00:00Z"),
     "too_long": ("has too many entries", "at most {max_length}"),
     "unexpected_keyword_argument": ("is not known", "only known keys"),
     "json_invalid": ("has half a character in it, or is nested too deep", "whole characters, and plain JSON"),

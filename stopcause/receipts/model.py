@@ -11,17 +11,27 @@ import re
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, TypeVar, dataclass_transform
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    StringConstraints,
+    WithJsonSchema,
+)
 from pydantic.dataclasses import dataclass
-from pydantic_core import PydanticCustomError
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from stopcause.receipts import identifiers, vocabulary
 
 SCHEMA = "stopcause/1"
 MAX_INTEGER = 2**53 - 1  # the largest that every JSON reader keeps exact
 
-TIME_PATTERN = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$"
-_TIME = re.compile(TIME_PATTERN[1:-1], re.ASCII)
+TIME_PATTERN = (  # no \d: to some engines that is any digit of Unicode
+    r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})$"
+)
+_TIME = re.compile(TIME_PATTERN[1:-1])
 _CALENDAR = range(1970, 3000)  # years in UTC; adding a lease or a threshold never leaves the calendar
 
 # Names as POSIX numbers them everywhere; others come as numbers.
@@ -47,7 +57,7 @@ def parse_time(value: object) -> datetime:
         return _in_calendar(value)
     if not isinstance(value, str) or _TIME.fullmatch(value) is None:
         raise ValueError("is no RFC 3339 time with an offset")
-    return _in_calendar(datetime.fromisoformat(value))
+    return _moment(value)
 
 
 def _in_calendar(moment: datetime) -> datetime:
@@ -59,6 +69,25 @@ def _in_calendar(moment: datetime) -> datetime:
     if moment.year not in _CALENDAR:
         raise ValueError("is no time that a run can have")
     return moment
+
+
+class _TimeSchema:
+    """A time on the wire is a string with our pattern: pydantic-core checks that in half the time of `parse_time`."""
+
+    @staticmethod
+    def __get_pydantic_core_schema__(_source: object, _handler: GetCoreSchemaHandler) -> CoreSchema:
+        text = core_schema.no_info_after_validator_function(_moment, core_schema.str_schema(pattern=TIME_PATTERN))
+        either = core_schema.json_or_python_schema(text, core_schema.no_info_plain_validator_function(parse_time))
+        return core_schema.custom_error_schema(
+            either,
+            custom_error_type="no_time",
+            custom_error_message="is no time",
+            serialization=core_schema.simple_ser_schema("datetime"),
+        )
+
+
+def _moment(text: str) -> datetime:
+    return _in_calendar(datetime.fromisoformat(text))
 
 
 def _no_integer(value: object) -> object:
@@ -83,7 +112,7 @@ TraceId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
 SpanId = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{16}$")]
 Time = Annotated[
     datetime,
-    BeforeValidator(parse_time),
+    _TimeSchema,
     WithJsonSchema({"type": "string", "format": "date-time", "pattern": TIME_PATTERN}),
 ]
 Count = Annotated[int, Field(ge=0, le=MAX_INTEGER)]

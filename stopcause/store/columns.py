@@ -51,11 +51,11 @@ def arrow_table(rows: Sequence[RecordRow] | Sequence[VerdictRow], shape: _Table)
     return pa.Table.from_arrays(arrays, names=list(shape.names))
 
 
-def _array(column: Sequence[Any], kind: pa.DataType) -> pa.Array:
+def _array(column: Sequence[Any], kind: pa.DataType) -> pa.Array[Any]:
     return _times(column) if kind == _TIME else pa.array(column, kind)
 
 
-def _times(column: Sequence[datetime | None]) -> pa.Array:
+def _times(column: Sequence[datetime | None]) -> pa.Array[Any]:
     """Times by way of what lies between them and the epoch: Arrow asks every aware time for its offset, in Python."""
     since = [None if moment is None else moment - _EPOCH for moment in column]
     return pa.array(since, pa.duration("us")).view(_TIME)
@@ -69,9 +69,7 @@ def run_ids_table(run_ids: Iterable[str]) -> pa.Table:
 def keys_table(keys: Sequence[tuple[str, datetime]]) -> pa.Table:
     """Columns `i`, `record_id`, `event_at`: keys of records, numbered from 0."""
     ids, times = zip(*keys, strict=True)
-    return pa.table(
-        {"i": pa.array(range(len(keys))), "record_id": pa.array(ids, _TEXT), "event_at": _times(times)}
-    )
+    return pa.table({"i": pa.array(range(len(keys))), "record_id": pa.array(ids, _TEXT), "event_at": _times(times)})
 
 
 def utc(value: datetime | None) -> datetime | None:

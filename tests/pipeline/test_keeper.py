@@ -29,7 +29,6 @@ from tests.support import strategies
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from stopcause.store.rows import VerdictRow
 
 T0 = datetime(2026, 11, 28, 8, 0, tzinfo=UTC)
 NOW = T0 + timedelta(hours=1)
@@ -474,44 +473,6 @@ def test_a_journal_in_use_lets_go_of_the_store(tmp_path: Path) -> None:
         with pytest.raises(StoreInUseError):
             Keeper.open(path, POLICY, NOW)
         DuckStore.open(path).close()
-
-
-def test_a_row_has_what_the_records_say() -> None:
-    started: dict[str, Any] = {"agent": "a", "service": "s", "parent_run_id": "p", "framework": "f", "adapter": "start"}
-    stopped: dict[str, Any] = {
-        "agent_version": "2",
-        "environment": "prod",
-        "adapter": "stop",
-        "adapter_version": "3",
-        "thread_id": "t",
-        "duration_s": 1.5,
-        "steps": 4,
-        "step_unit": "step",
-        "limits": [{"name": "max", "kind": "steps", "limit": 4, "unit": "step"}],
-        "conditions": [{"name": "max", "kind": "steps", "fired": True, "limit": 4, "observed": 4}],
-        "stop_cause": "step_limit",
-        "tool_calls": 0,
-        "usage": {"input_tokens": 5, "output_tokens": 6, "cost_usd": 0.25},
-        "tool_errors": {"recovered": 2},
-    }
-    with Keeper.open(None, DEFAULT_POLICY, NOW) as keeper:
-        keeper.accept([line("run.started", **started), line(after_s=9, **stopped)], NOW)
-        row: VerdictRow = keeper.store.rows()[0]
-    assert row[:5] == ("r1", 1, T0, 1, 1)
-    assert (row.agent, row.agent_version, row.service, row.environment) == ("a", "2", "s", "prod")
-    assert (row.parent_run_id, row.thread_id, row.framework) == ("p", "t", "f")
-    assert (row.adapter, row.adapter_version, row.model) == ("stop", "3", None)
-    assert (row.verdict, row.reason, row.rule, row.stop_cause) == (
-        "BOUNDED_STOP",
-        "step_limit",
-        "bounded_stop",
-        "step_limit",
-    )
-    assert (row.detail, row.findings, row.retry, row.settled) == ("max", ("recovered_tool_errors=2",), "safe", True)
-    assert (row.started_at, row.stopped_at, row.duration_s) == (T0, T0 + timedelta(seconds=9), 1.5)
-    assert (row.steps, row.step_limit, row.tool_calls) == (4, 4.0, 0)
-    assert (row.input_tokens, row.output_tokens, row.cost_usd) == (5, 6, 0.25)
-    assert (row.policy_digest, row.as_of) == (DEFAULT_POLICY.digest, NOW)
 
 
 def test_every_kind_of_record_has_a_row() -> None:
