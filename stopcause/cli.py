@@ -8,7 +8,6 @@ are empty; 1 where something falls short or a line was set aside; 2 for usage an
 from __future__ import annotations
 
 import contextlib
-import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -20,6 +19,7 @@ import typer
 from stopcause import __version__, settings
 from stopcause.errors import InputError, NotFoundError
 from stopcause.render import options
+from stopcause.render.caller import Argument, Hint
 from stopcause.render.door import Command, Door, Group, complain, open_streams
 from stopcause.render.options import FailOn, NoteFormat, NoteOutput, Now, Output, PolicyPath, StorePath, Utc, Verdicts
 
@@ -32,6 +32,8 @@ if TYPE_CHECKING:  # what commands import for themselves
     from stopcause.render.views import Explained, Window
 
 _RUNS_SHOWN = 40
+_ATTENTION = Hint(("runs", "--attention"), "what needs somebody")
+_RULES = Hint(("rules",), "how it is judged")
 _FILES_OF_RECORDS = (".json", ".jsonl", ".ndjson")
 _FIRST, _STORED, _FILES, _REFERENCE = "Start here", "Your runs", "Files, nothing is kept", "Reference"
 
@@ -119,7 +121,7 @@ def ingest(
     screen.show(lambda _pen: reports.ingest_screen(taken, now), lambda: [reports.ingest_object(taken)])
     for line in reports.set_aside_lines(taken):
         complain(line)
-    screen.hint(("runs --attention", "what needs somebody"), ("waiting", "what waits for an answer"))
+    screen.hint(_ATTENTION, Hint(("waiting",), "what waits for an answer"))
     _exit_unless(not report.set_aside)
 
 
@@ -161,7 +163,7 @@ def waiting(store: StorePath = None, output: Output = None, *, utc: Utc = False,
         waits = attention.wait_lines_of(keeper, now)
         window = _window(keeper, now, "24h", everything=True)
         screen.show(lambda pen: waiting_table(waits, window, pen), lambda: map(lines.wait_object, waits))
-        screen.hint(*((f"explain {pasted(wait.run_id)}", "the first of them") for wait in waits[:1]))
+        screen.hint(*(Hint(("explain",), "the first of them", pasted(wait.run_id)) for wait in waits[:1]))
         screen.fresh(window)
     _fail_on(fail_on, [wait.verdict for wait in waits])
 
@@ -185,8 +187,9 @@ def explain(
         raise typer.BadParameter("only for a FILE; a run of the store has the policy beside it", param_hint="--policy")
     it = _explained_file(name, policy) if _is_file(name) else _explained_run(name, store, screen)
     _show_explained(screen, it, as_note=output is NoteFormat.MD)
-    note = (f"explain {shlex.quote(name)} --format md", "the same for a channel")
-    screen.hint(*[note] * (output is not NoteFormat.MD), ("rules", "how it is judged"))
+    named = Path(name) if _is_file(name) else name
+    note = Hint(("explain", "--format", "md", *_same(policy)), "the same for a channel", named)
+    screen.hint(*[note] * (output is not NoteFormat.MD and name != "-"), _RULES)
     _fail_on(fail_on, [it.verdict.verdict])
 
 
@@ -218,8 +221,8 @@ def replay(
         lambda pen: replay_screen(result, pen, published=published, everything=everything),
         lambda: lines.replay_objects(result),
     )
-    bad = [screen.path(case.path) for case in result.cases if not case.ok]
-    screen.hint(*((f"explain {path}", "why it got that") for path in bad[:2]), ("rules", "how it is judged"))
+    bad = [case.path for case in result.cases if not case.ok]
+    screen.hint(*(Hint(("explain", *_same(policy)), "why it got that", path) for path in bad[:2]), _RULES)
     _exit_unless(result.ok)
 
 
@@ -243,8 +246,8 @@ def classify(
     screen = _screen(output)
     screen.show(lambda pen: tables.verdicts_table(verdicts, pen), lambda: map(lines.verdict_object, verdicts))
     if file != "-":
-        path = screen.path(Path(file))
-        screen.hint((f"explain {path}", "its first run"), (f"ingest {path}", "keep it"))
+        explain_it = Hint(("explain", *_same(policy)), "its first run", Path(file))
+        screen.hint(explain_it, Hint(("ingest",), "keep it", Path(file)))
     _fail_on(fail_on, [verdict.verdict for verdict in verdicts])
     _exit_unless(not given.errors)
 
@@ -256,7 +259,7 @@ def rules(output: Output = None) -> None:
 
     screen = _screen(output)
     screen.show(tables.rules_screen, lines.rule_objects)
-    screen.hint(("replay", "each of them on a published case"))
+    screen.hint(Hint(("replay",), "each of them on a published case"))
 
 
 @app.command(cls=Command, rich_help_panel=_REFERENCE)
@@ -304,6 +307,11 @@ def _screen(output: str | None, store: Path | None = None, *, utc: bool = False)
     from stopcause.render.screen import screen
 
     return screen(output, utc=utc, store=store)
+
+
+def _same(policy: Path | None) -> tuple[Argument, ...]:
+    """The policy that a command was given, for a hint that has to judge by the same."""
+    return ("--policy", policy) if policy else ()
 
 
 def _policy(path: Path | None) -> Policy | None:
@@ -392,7 +400,8 @@ def _nothing_yet(screen: Screen, wanted: str) -> None:
     if wanted:
         raise NotFoundError(f"No run {wanted!r}: this store has no records yet. `ingest` some first.")
     typer.echo("No runs yet: nothing has reported to this store.", err=not screen.is_table)
-    screen.hint(("ingest runs.jsonl", "takes in records from a file"), ("demo", "shows it on recorded runs"))
+    taking = Hint(("ingest", "runs.jsonl"), "takes in records from a file")
+    screen.hint(taking, Hint(("demo",), "shows it on recorded runs"))
     raise typer.Exit(0)
 
 
@@ -418,8 +427,8 @@ def _show_runs(screen: Screen, keeper: Keeper, scope: Scope) -> Sequence[str | N
         lambda pen: tables.runs_screen(attention.run_lines(rows), scope.window, pen, most=most),
         lambda: (lines.row_object(row._asdict()) for row in rows),
     )
-    newest = [(f"explain {pasted(row.run_id)}", "the newest of them") for row in rows[:1]]
-    screen.hint(*newest or [("runs --all", "every run")], ("runs --attention", "what needs somebody"))
+    newest = [Hint(("explain",), "the newest of them", pasted(row.run_id)) for row in rows[:1]]
+    screen.hint(*newest or [Hint(("runs", "--all"), "every run")], _ATTENTION)
     return [row.verdict for row in rows]
 
 

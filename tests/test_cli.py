@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -99,6 +100,23 @@ def test_classify_judges_by_the_policy_and_at_the_time_that_are_named(tmp_path: 
         (verdict,) = objects(run("classify", "-", "--policy", str(path), "--now", now, given=SMALLEST))
         assert verdict["reason"] == reason
         assert verdict["as_of"].endswith("Z")
+
+
+@pytest.mark.parametrize("command", ["classify", "explain"])
+def test_hints_judge_by_the_policy_that_was_given(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("-r 1.jsonl").write_text(SMALLEST, "utf-8")
+    Path("p.toml").write_text('[[agents]]\ncontract = "c"\n', "utf-8")
+
+    result = run(command, "--policy", "p.toml", "-o", "table", "--", "-r 1.jsonl")
+
+    told = next(line for line in result.stderr.replace("\\\n", "").splitlines() if " explain " in line)
+    words = shlex.split(told.partition("  its first run")[0].partition("  the same")[0].replace("--format md ", ""))
+    again = run("explain", "-o", "jsonl", *words[words.index("explain") + 1 :])
+    assert words[-4:] == ["--policy", "p.toml", "--", "-r 1.jsonl"]
+    assert [each["reason"] for each in objects(again)] == ["receipt_missing"]
 
 
 def test_a_bad_line_costs_only_itself_and_the_exit_code_says_so() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -18,9 +19,9 @@ from stopcause.pipeline import cases
 from stopcause.pipeline.cases import Case
 from stopcause.receipts import model
 from stopcause.render import lines, sentences, tables, why
-from stopcause.render.caller import program_name, shown_path
+from stopcause.render.caller import Hint, program_name, shown_path
 from stopcause.render.explain import explain_note, explain_screen
-from stopcause.render.hints import Caller, Hint, hint_lines
+from stopcause.render.hints import Caller, hint_lines
 from stopcause.render.pen import WIDTH, Pen, age, cells, cut, fit, pasted, short_age, short_names
 from stopcause.render.schema import wire_schema
 from stopcause.render.views import Explained, GroupNote, Revision, WaitLine, Window
@@ -332,14 +333,105 @@ def test_paths_are_as_short_as_a_shell_understands() -> None:
 
 
 def test_hints_name_the_store_where_they_read_it_and_fold_where_they_must() -> None:
-    caller = Caller("stopcause", "s.duckdb")
-    told = hint_lines(caller, [Hint("runs", "all"), Hint("rules", "how", stored=False), Hint("a"), Hint("b")])
+    caller = Caller("stopcause", Path("s.duckdb"))
+    told = hint_lines(caller, [Hint(("runs",), "all"), Hint(("rules",), "how"), Hint(("a",)), Hint(("b",))])
 
     assert told == [
         "  stopcause runs --store s.duckdb  all",
         "  stopcause rules                  how",
         "  stopcause a --store s.duckdb",
     ]
-    folded = hint_lines(Caller("stopcause", "/a/very/long/path" * 4), [Hint("runs --attention", "about")])
+    folded = hint_lines(Caller("stopcause", Path("/a/very/long/path" * 4)), [Hint(("runs", "--attention"), "about")])
     assert folded[0] == "  stopcause runs --attention \\"
     assert folded[1].startswith("    --store /a/very")
+
+
+@pytest.mark.parametrize("name", ["-x", "-x y", "--all", "~root", "#x", "a b", "it's", "$HOME", "r-1"])
+def test_a_hint_comes_back_from_a_shell_as_it_was_meant(name: str) -> None:
+    caller = Caller("stopcause", Path("a b.duckdb"))
+
+    note = shlex.split(caller.command(Hint(("explain", "--format", "md"), of=name)), comments=True)
+    file = shlex.split(caller.command(Hint(("explain", "--policy", Path("~p.toml")), of=Path(name))), comments=True)
+
+    of = ["--", name] if name.startswith("-") else [name]
+    options = ["--format", "md", "--store", "a b.duckdb"]
+    assert note == ["stopcause", "explain", *([*options, *of] if of[1:] else [*of, *options])]
+    options = ["--policy", "~p.toml"]
+    assert file == ["stopcause", "explain", *([*options, *of] if of[1:] else [*of, *options])]
+    assert "'~" in caller.command(Hint(("explain",), of="~root"))  # a shell would make a home of it
+
+
+# A wait that was answered
+
+
+def explained_records(*told: dict[str, object], now: datetime = NOW) -> Explained:
+    records = [{"schema": "stopcause/1", "run_id": "r-1", **each} for each in told]
+    case = {"id": "x", "now": now.isoformat(), "records": records, "expected": {"verdict": None}}
+    return explained(cases.case_of(case, Path("x.json")))
+
+
+STOPPED: dict[str, object] = {
+    "kind": "run.stopped",
+    "at": "2026-11-28T08:00:00Z",
+    "boundary": "call",
+    "stop_cause": "approval_pending",
+    "thread_id": "th-7",
+}
+ASKED: dict[str, object] = {
+    "approval_id": "ap-1",
+    "kind": "tool_call",
+    "tool": "pay",
+    "owner": "team:t",
+    "resume_token": "tok-9",
+}
+DECIDED: dict[str, object] = {"approval_id": "ap-1", "state": "decided", "decision": "approved", "actor": "user:kim"}
+
+
+def answered_wait(asked: dict[str, object], now: datetime) -> str:
+    asked = {**ASKED, "state": "requested", "deadline": "2026-11-28T12:00:00Z", **asked}
+    decided: dict[str, object] = {"kind": "approval.updated", "at": "2026-11-28T08:10:00Z", "approval": DECIDED}
+    it = explained_records({**STOPPED, "approvals": [asked]}, decided, now=now)
+    screen = explain_screen(it, Pen(zone=UTC))
+    assert_fits(screen)
+    assert explain_note(it, Pen(zone=UTC))[1].startswith("Approval ap-1 was approved")
+    return re.sub(r"\s+", " ", " ".join(screen))
+
+
+def test_an_answer_that_nobody_took_up_is_not_waited_for() -> None:
+    told = answered_wait({}, datetime(2026, 11, 28, 8, 12, tzinfo=UTC))
+
+    assert "W WAITING" in told
+    assert "Why Approval ap-1 was approved by user:kim 2m ago, and no run has resumed it." in told
+    assert "Do Resume it with the answer: resume token tok-9, thread th-7." in told
+    assert "Retry resume: resume it with the answer; do not start it again." in told
+    assert "1 approval, decided; no run has resumed it" in told
+    assert "due in" not in told
+
+
+@pytest.mark.parametrize(
+    ("asked", "do"),
+    [
+        ({}, "Resume it with the answer: resume token tok-9, thread th-7."),
+        ({"resume_token": None}, "find its paused state first, for it has no resume token, thread th-7."),
+        ({"resumable": False}, "Its paused state is gone"),
+    ],
+)
+def test_an_answer_that_did_not_arrive_says_so_and_how_to_go_on(asked: dict[str, object], do: str) -> None:
+    told = answered_wait(asked, datetime(2026, 11, 28, 11, tzinfo=UTC))
+
+    assert "R WAITING_UNROUTED" in told
+    assert "delivery (the answer did not reach the run)" in told
+    assert do in told
+
+
+def test_a_question_that_did_not_arrive_says_so() -> None:
+    asked = {**ASKED, "state": "undelivered", "deadline": "2026-11-28T12:00:00Z"}
+    it = explained_records(STOPPED | {"approvals": [asked]})
+    told = re.sub(r"\s+", " ", " ".join(explain_screen(it, Pen(zone=UTC))))
+
+    assert "Why It waits: the question did not reach its owner." in told
+    assert "Missing delivery (the question did not reach its owner)" in told
+    (line,) = wait_lines(it.facts, it.verdict)
+    assert waiting_table([line], Window(NOW, "", NOW), Pen(zone=UTC))[-1] == (
+        "   missing delivery to its owner; run r-1"
+    )

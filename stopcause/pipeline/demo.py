@@ -22,8 +22,8 @@ from stopcause.pipeline.keeper import Keeper
 from stopcause.pipeline.policy_file import load_policy
 from stopcause.pipeline.replay import replay_files
 from stopcause.render import demo as parts
-from stopcause.render.caller import path_words
-from stopcause.render.hints import Caller, Hint, hint_lines
+from stopcause.render.caller import Hint, path_words
+from stopcause.render.hints import Caller, hint_lines
 from stopcause.render.pen import Pen
 from stopcause.render.views import Attention, CaseResult, Replay
 from stopcause.resources import data_folder
@@ -47,9 +47,9 @@ settle = "1m"
 """
 _PAIR = ("A01", "A02")
 _NEXT = (
-    Hint("ingest runs.jsonl", "records of your own agents", stored=False),
-    Hint("policy check policy.toml", "your contracts, routes and stages", stored=False),
-    Hint("rules", "the eight verdicts and why in this order", stored=False),
+    Hint(("ingest", "runs.jsonl"), "records of your own agents"),
+    Hint(("policy", "check", "policy.toml"), "your contracts, routes and stages"),
+    Hint(("rules",), "the eight verdicts and why in this order"),
 )
 
 
@@ -83,10 +83,9 @@ def run_demo(store: Path, pen: Pen, program: str) -> Iterator[list[str]]:
     yield _replay_part(pen)
     policy = load_policy(store.parent / "policy.toml")
     yield from _store_parts(store, policy, now, pen)
-    caller = Caller(program, path_words(store))
-    looks = (Hint("runs --attention"), Hint("explain done-without-outcome"))
-    yield ["Look around in this store:", *hint_lines(caller, looks)]
-    yield ["Next, with your own agents:", *hint_lines(caller, _NEXT)]
+    looks = (Hint(("runs", "--attention")), Hint(("explain",), of="done-without-outcome"))
+    yield ["Look around in this store:", *hint_lines(Caller(program, store), looks)]
+    yield ["Next, with your own agents:", *hint_lines(Caller(program), _NEXT)]
 
 
 def _replay_part(pen: Pen) -> list[str]:

@@ -9,8 +9,26 @@ import shlex
 import shutil
 import sys
 from pathlib import Path
+from typing import NamedTuple
 
 _MODULE = "__main__.py"
+_WITHOUT_STORE = ("classify", "demo", "policy", "replay", "rules", "schema")
+
+Argument = str | Path
+
+
+class Hint(NamedTuple):
+    """A command without the program: its words, what it is good for, and the run or file that it is about."""
+
+    words: tuple[Argument, ...]
+    about: str = ""
+    of: Argument | None = None
+
+    @property
+    def stored(self) -> bool:
+        """Whether it reads the store in use; a file is explained without one."""
+        explains_file = self.words[0] == "explain" and isinstance(self.of, Path)
+        return self.words[0] not in _WITHOUT_STORE and not explains_file
 
 
 def shown_path(path: Path, here: Path | None, home: Path | None = None) -> str:

@@ -17,6 +17,7 @@ from stopcause.receipts.model import Usage
 from stopcause.receipts.vocabulary import LimitKind
 from stopcause.render import pen as hand
 from stopcause.render import seen, sentences, why
+from stopcause.render.answered import delivery_words, resume_action, unresumed, unresumed_sentence
 from stopcause.render.pen import WIDTH, Pen, age, count, cut, fit
 from stopcause.render.views import Explained
 
@@ -119,7 +120,8 @@ def _why(it: Explained) -> list[str]:
 
 def _why_text(it: Explained) -> str:
     """Who said what, where somebody did; else what the reason means."""
-    said = _proof(it) or sentences.reason_sentence(it.verdict.verdict, it.verdict.reason, it.facts.cause)
+    answered = unresumed(it.facts, it.verdict)
+    said = unresumed_sentence(answered, it.facts) if answered else _proof(it) or sentences.why_sentence(it)
     return f"{_finish(it)} {said}".lstrip()
 
 
@@ -198,8 +200,13 @@ def _next(it: Explained) -> list[str]:
     verdict = it.verdict
     missing = _missing(it)
     lines = hand.paragraph("Missing", missing, 8) if missing else []
-    lines += hand.paragraph("Do", verdict.action + _on_bound(it), _INDENT)
+    lines += hand.paragraph("Do", _action(it) + _on_bound(it), _INDENT)
     return lines + hand.paragraph("Retry", f"{verdict.retry}: {sentences.retry_sentence(it.facts, verdict)}", _INDENT)
+
+
+def _action(it: Explained) -> str:
+    answered = unresumed(it.facts, it.verdict)
+    return resume_action(answered, it.facts) if answered else it.verdict.action
 
 
 def _on_bound(it: Explained) -> str:
@@ -210,12 +217,16 @@ def _on_bound(it: Explained) -> str:
 def _missing(it: Explained) -> str:
     """What would change the verdict: parts of a wait, or the receipt that the contract asks for."""
     if it.verdict.missing:
-        return "; ".join(f"{each} ({Missing(each).meaning})" for each in it.verdict.missing)
+        return "; ".join(f"{each} ({_meaning(Missing(each), it)})" for each in it.verdict.missing)
     if it.verdict.reason not in _UNPROVEN or it.facts.contract_name is None:
         return ""
     contract = it.facts.contract or DEFAULT_CONTRACT
     issuers = " or ".join(contract.issuers) or "anyone but the run"
     return f"an outcome receipt for contract {it.facts.contract_name}, at least {contract.min_strength}, from {issuers}"
+
+
+def _meaning(missing: Missing, it: Explained) -> str:
+    return delivery_words(it.facts) if missing is Missing.DELIVERY else missing.meaning
 
 
 # How it came here -----------------------------------------------------------------------------------------------------
@@ -270,7 +281,7 @@ def explain_note(it: Explained, pen: Pen) -> list[str]:
     return [
         f"**{verdict.verdict or hand.RUNNING} ({verdict.reason})** {who}",
         _why_text(it),
-        f"{runs}{verdict.action} Retry: {verdict.retry}.{owner}",
+        f"{runs}{_action(it)} Retry: {verdict.retry}.{owner}",
     ]
 
 

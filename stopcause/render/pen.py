@@ -132,7 +132,7 @@ def pasted(identifier: str) -> str:
     """A run's name for a command: whole, but for a UUID, whose end is enough, and what no line has room for."""
     if _UUID.fullmatch(identifier):
         return identifier[-ID_TAIL:]
-    return identifier[-_PASTED:].lstrip("-")
+    return identifier[-_PASTED:]
 
 
 def whole_or_tail(identifier: str, width: int) -> str:

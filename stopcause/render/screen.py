@@ -16,12 +16,10 @@ from typing import Any, NamedTuple
 from stopcause import settings
 from stopcause.errors import InputError
 from stopcause.render import lines
-from stopcause.render.caller import path_words, this_program
-from stopcause.render.hints import Caller, Hint, hint_lines
+from stopcause.render.caller import Hint, this_program
+from stopcause.render.hints import Caller, hint_lines
 from stopcause.render.pen import Pen, age
 from stopcause.render.views import Window
-
-_WITHOUT_STORE = ("classify", "demo", "policy", "replay", "rules", "schema")
 
 
 class Screen(NamedTuple):
@@ -35,15 +33,10 @@ class Screen(NamedTuple):
         """Print the answer in the one form or the other; the other is not made."""
         write(table(self.pen) if self.is_table else map(lines.as_line, objects()))
 
-    def path(self, path: Path) -> str:
-        """A path for a hint."""
-        return path_words(path)
-
-    def hint(self, *hints: tuple[str, str]) -> None:
+    def hint(self, *hints: Hint) -> None:
         """Print commands that can be pasted, each with what it is good for."""
         if self.is_table and hints:
-            told = [Hint(command, about, not command.startswith(_WITHOUT_STORE)) for command, about in hints]
-            say(["", *hint_lines(self.caller, told)])
+            say(["", *hint_lines(self.caller, hints)])
 
     def fresh(self, window: Window) -> None:
         """Print how fresh the answer is."""
@@ -64,7 +57,7 @@ def has_colour() -> bool:
 
 def caller(store: Path | None = None) -> Caller:
     """How this process was started, and the store that hints have to name: one that is not the default."""
-    return Caller(this_program(), path_words(store) if store is not None and store != _usual_store() else None)
+    return Caller(this_program(), store if store is not None and store != _usual_store() else None)
 
 
 def _usual_store() -> Path | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from stopcause.classifier.approvals import KEEPS_WAITING, Wait
+from stopcause.classifier.approvals import KEEPS_WAITING, Status, Wait
 from stopcause.classifier.fold import Facts
 from stopcause.receipts import model
 from stopcause.receipts.model import Outcome, RunDied, RunStopped
@@ -145,9 +145,11 @@ def _wait(wait: Wait, now: datetime) -> Exhibit:
 
 def _route(wait: Wait, now: datetime) -> str:
     """Who answers, until when, and where the run resumes."""
-    due = min((at for at in (wait.deadline, wait.expires_at) if at), default=None)
+    undecided = wait.status is Status.OPEN
+    ends = (wait.deadline if undecided else None, wait.expires_at)
+    due = min((at for at in ends if at), default=None)
     parts = (
-        wait.owner and f"owner {wait.owner}",
+        undecided and wait.owner and f"owner {wait.owner}",
         due and (f"due in {age(due - now)}" if due > now else f"{age(now - due)} late"),
         wait.resume_token and f"resume at {wait.resume_token}",
     )

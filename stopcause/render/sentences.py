@@ -10,8 +10,10 @@ from typing import Final
 
 from stopcause.classifier import rules
 from stopcause.classifier.fold import Facts
-from stopcause.classifier.verdict import Retry, Verdict, VerdictName
+from stopcause.classifier.verdict import Missing, Retry, Verdict, VerdictName
 from stopcause.receipts.vocabulary import StopCause
+from stopcause.render.answered import delivery_words, unresumed
+from stopcause.render.views import Explained
 
 _ROUTED = "who answers, until when and where it resumes are known."
 
@@ -122,6 +124,14 @@ def reason_sentence(name: VerdictName | None, reason: str, cause: str | None = N
     return (name and _UNDER.get((name, reason))) or REASONS[reason]
 
 
+def why_sentence(it: Explained) -> str:
+    """What the reason means for this run, where its own facts say which of two things it is."""
+    verdict, facts = it.verdict, it.facts
+    if verdict.reason == Missing.DELIVERY:
+        return f"It waits: {delivery_words(facts)}."
+    return reason_sentence(verdict.verdict, verdict.reason, facts.cause)
+
+
 def short_action(action: str) -> str:
     """The first half of a card's action: what fits beside other things on a line."""
     head = action
@@ -148,6 +158,8 @@ def retry_sentence(facts: Facts, verdict: Verdict) -> str:
     if verdict.retry is Retry.LATER:
         return "when the quota is back."
     if verdict.retry is Retry.RESUME:
+        if unresumed(facts, verdict):
+            return "resume it with the answer; do not start it again."
         return "answer it; a second start would ask again."
     return _why_not(verdict)
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from stopcause.classifier import rules as cards
 from stopcause.classifier.verdict import Verdict, VerdictName
+from stopcause.render.caller import Hint
 from stopcause.render.pen import (
     RUNNING,
     WIDTH,
@@ -190,13 +191,16 @@ def _lay_out(rows: Sequence[_Row], pen: Pen) -> list[str]:
     return lines
 
 
-def attention_commands(found: Attention) -> list[tuple[str, str]]:
+def attention_commands(found: Attention) -> list[Hint]:
     """What to paste next: the most urgent group's newest run, and the waits where there are some."""
     waits = [group for group in found.groups if group.verdict is VerdictName.WAITING_UNROUTED]
     others = [group for group in found.groups if group.verdict is not VerdictName.WAITING_UNROUTED]
     names = [each.fingerprint for each in others]
-    commands = [(f"explain {group_name(each, names)}", "the newest run of that group") for each in names[:1]]
-    return [*commands, ("waiting", "who has to answer what")] if waits else [*commands, ("runs", "every run")]
+    last = Hint(("waiting",), "who has to answer what") if waits else Hint(("runs",), "every run")
+    return [
+        *(Hint(("explain",), "the newest run of that group", group_name(each, names)) for each in names[:1]),
+        last,
+    ]
 
 
 def _owner_cell(owner: str, width: int) -> str:

@@ -85,11 +85,17 @@ def _wait_note(wait: WaitLine, window: Window, pen: Pen) -> str:
     run = pasted(wait.run_id)
     if wait.missing:
         next_one = f"; next {wait.escalate}" if wait.escalate and Missing.OVERDUE in wait.missing else ""
-        return f"{lacks(wait.missing)}{_decided(wait, window)}{next_one}; run {run}"
+        return f"{_lacks(wait)}{_decided(wait, window)}{next_one}; run {run}"
     if wait.decision:
         return f"{_decided(wait, window).removeprefix(': ') or wait.decision}; run {run}"
     hard = f"; expires {pen.clock(wait.expires_at)} (hard, the producer's)" if wait.expires_at else ""
     return f"resume run {run} at {wait.resume_token}{hard}"
+
+
+def _lacks(wait: WaitLine) -> str:
+    """As `lacks`; of a question that did not reach its owner, that it is the question."""
+    said = lacks(wait.missing)
+    return said if wait.decision else said.replace("delivery", "delivery to its owner")
 
 
 def _decided(wait: WaitLine, window: Window) -> str:

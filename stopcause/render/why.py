@@ -16,6 +16,7 @@ from stopcause.classifier.rules import Rule
 from stopcause.classifier.verdict import Missing, Verdict
 from stopcause.receipts import vocabulary
 from stopcause.receipts.vocabulary import LimitKind, StopCause
+from stopcause.render.answered import unresumed
 from stopcause.render.pen import age, count, whole_or_tail
 
 _ID_WIDTH = 16
@@ -221,6 +222,8 @@ def _failed(facts: Facts, _verdict: Verdict) -> str:
 def _waiting(facts: Facts, verdict: Verdict) -> str:
     if verdict.reason == "answered":
         return f"answered by run {verdict.resolved_by}" if verdict.resolved_by else "answered, and the call ran"
+    if answered := unresumed(facts, verdict):
+        return f"{count(len(answered), 'approval')}, decided; no run has resumed it"
     waits = sum(wait.status in KEEPS_WAITING for wait in facts.waits)
     return f"{count(waits, 'open approval')}, routed and not due yet"
 

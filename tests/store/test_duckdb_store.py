@@ -117,6 +117,7 @@ def test_it_is_shut_off_from_everything_else(tmp_path: Path) -> None:
             with pytest.raises(StoreError):
                 store._ask(query)
         assert store._ask("SELECT current_setting('TimeZone')") == [("UTC",)]
+        assert store._ask("SELECT current_setting('checkpoint_threshold')") == [("122.0 MiB",)]  # 128 MB
     assert sorted(path.name for path in tmp_path.iterdir()) == ["s.duckdb", "s.duckdb.lock"]
 
 
