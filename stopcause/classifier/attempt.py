@@ -172,6 +172,7 @@ def findings_of(
 ) -> tuple[Finding, ...]:
     """What the records themselves give to say: outranked terminals, a clock ahead of ours, writers' own findings."""
     findings = [Finding("terminal_outranked", cause) for cause in terminal.outranked]
+    findings += [Finding("terminal_disputed", told) for told in terminal.disputing]
     if own.last_at > now + skew:
         findings.append(Finding("clock_ahead", "at"))
     for record in own.records if own.noted else ():

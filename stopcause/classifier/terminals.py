@@ -39,6 +39,7 @@ class Terminal(NamedTuple):
     disputed: bool = False
     told: model.RunStopped | None = None
     outranked: tuple[str, ...] = ()
+    disputing: tuple[str, ...] = ()  # `cause@boundary` of each that disagrees
 
 
 NOTHING = Terminal()
@@ -55,8 +56,12 @@ def choose(records: Sequence[Ended]) -> Terminal:
     told = next((each for each in (*standing, *sorted(records, key=_rank)) if _is_receipt(each)), None)
     outranked = tuple(_cause(record) for record in records if not any(record is each for each in standing))
     disputed = len({_content(record) for record in standing}) > 1
-    chosen = Terminal(disputed=True) if disputed else _standing(standing[0])
+    chosen = Terminal(disputed=True, disputing=_told(standing)) if disputed else _standing(standing[0])
     return chosen._replace(told=told if isinstance(told, model.RunStopped) else None, outranked=outranked)
+
+
+def _told(records: Sequence[Ended]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(f"{_cause(record)}@{record.boundary or 'unsaid'}" for record in records))
 
 
 def _standing(record: Ended) -> Terminal:

@@ -88,8 +88,8 @@ def attend(
 def _pile(row: VerdictRow, policy: Policy, now: datetime, before: Before) -> str:
     """Where a row goes: attention, one of the piles that are counted apart, or nowhere (the empty word)."""
     if row.verdict == VerdictName.WAITING_UNROUTED:
-        waits_since = row.stopped_at or row.last_at
-        return "graced" if now < waits_since + policy.defaults.unrouted_grace else _ATTENTION
+        waits_since = row.stopped_at or row.last_at  # one that lies ahead, by a clock that does, grants no time
+        return "graced" if waits_since <= now < waits_since + policy.defaults.unrouted_grace else _ATTENTION
     if row.verdict == VerdictName.FALSE_COMPLETE:
         return _false_complete(row, policy)
     if row.verdict == VerdictName.BOUNDED_STOP:

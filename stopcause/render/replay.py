@@ -38,7 +38,7 @@ def _cases(shown: Sequence[CaseResult], pen: Pen) -> Iterator[str]:
         return
     told = [_rule(case) for case in shown]
     room = WIDTH - 2 * _VERDICT - max(map(cells, ("RULE, REASON", *told)))
-    name = min(max(cells(case.name) for case in shown) + 1, room)
+    name = min(max(cells("CASE"), *(cells(case.name) for case in shown)) + 1, room)
     yield f"{'CASE':<{name}}{'EXPECTED':<{_VERDICT}}{'GOT':<{_VERDICT}}RULE, REASON"
     for case, rule in zip(shown, told, strict=True):
         both = f"{pen.verdict(case.expected_verdict, _VERDICT)}{pen.verdict(case.verdict, _VERDICT)}"

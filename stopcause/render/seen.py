@@ -45,12 +45,15 @@ def _end(facts: Facts) -> Iterator[Exhibit]:
     elif facts.died is not None:
         yield _death(facts.died)
     elif facts.disputed:
-        yield Exhibit("stop_cause", "disputed", "more than one", _NOBODY)
+        said = [finding.where or "" for finding in facts.findings if finding.code == "terminal_disputed"]
+        for told in said:
+            cause, _, boundary = told.partition("@")
+            yield Exhibit("stop_cause", f"{cause}, disputed", boundary, _NOBODY)
     elif facts.lease_ends is not None:
         over = facts.now - facts.lease_ends
         yield Exhibit("lease", f"over since {age(over)}" if over.total_seconds() >= 0 else f"{age(-over)} left")
     else:
-        yield Exhibit("stop_cause", "none: it is open, no lease")
+        yield Exhibit("stop_cause", "none yet, and no lease")
 
 
 def _cause(facts: Facts, stop: RunStopped) -> Exhibit:

@@ -127,6 +127,10 @@ def reason_sentence(name: VerdictName | None, reason: str, cause: str | None = N
 def why_sentence(it: Explained) -> str:
     """What the reason means for this run, where its own facts say which of two things it is."""
     verdict, facts = it.verdict, it.facts
+    if verdict.reason == "cause_missing" and ("vocabulary_new", "stop_cause") in verdict.findings:
+        return "Its stop cause is no word of this version's list, so it is read as unknown."
+    if verdict.reason == "run_open" and facts.start is None:
+        return "Only later facts were recorded of it: no start, and no stop."
     if verdict.reason == Missing.DELIVERY:
         return f"It waits: {delivery_words(facts)}."
     return reason_sentence(verdict.verdict, verdict.reason, facts.cause)
