@@ -27,7 +27,9 @@ T = TypeVar("T", bound=model.Value)
 MAX_LINE_BYTES = 1 << 20  # a full receipt is about 1 kB
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, model.SCHEMA)
 _ANY: TypeAdapter[model.Record] = TypeAdapter(Annotated[model.Record, Field(discriminator="kind")])
-_read_any = _ANY.validator.validate_json  # the adapter's own method only adds arguments to this one
+_read_any: Callable[[bytes], model.Record] = (
+    _ANY.validator.validate_json
+)  # the adapter's own method only adds arguments to this one
 _PERSONAL_FIELDS = ("thread_id", "owner", "actor")
 _DROPPED = "dropped_keys"
 _SURE_DIGITS = 600  # Python may be told to refuse integers above 640 digits
@@ -71,7 +73,8 @@ def read_lines(lines: Iterable[bytes]) -> Iterator[AnyRecord | LineError]:
 
 def read_line(line: bytes, number: int = 1) -> AnyRecord | LineError:
     """Read one line: a record with its `record_id`, or the first thing that is wrong with it."""
-    return _read(line, number)[0]
+    record = _read_strictly(line)
+    return _read_slowly(line, number) if record is None else _finished(record, line)
 
 
 def read_value(value: object, number: int = 1) -> AnyRecord | LineError:
@@ -81,10 +84,11 @@ def read_value(value: object, number: int = 1) -> AnyRecord | LineError:
 
 def keep_line(line: bytes, number: int = 1) -> Kept | LineError:
     """Read one line of which a journal is to keep something."""
-    record, plain = _read(line, number)
-    if isinstance(record, LineError):
-        return record
-    return Kept(record, plain or write_line(record))
+    record = _read_strictly(line)
+    if record is not None and record.record_id is not None and (plain := _plain(line)):
+        return Kept(record, plain)
+    read = _read_slowly(line, number) if record is None else _finished(record, line)
+    return read if isinstance(read, LineError) else Kept(read, write_line(read))
 
 
 def keep_lines(lines: Iterable[bytes]) -> Iterator[Kept | LineError]:
@@ -111,17 +115,14 @@ def record_id(value: dict[str, Any]) -> str:
     return str(uuid.uuid5(_NAMESPACE, canonical))
 
 
-def _read(line: bytes, number: int) -> tuple[AnyRecord | LineError, bytes | None]:
-    """A record or what is wrong, and the line as it may be kept; None where it has to be written anew."""
+def _read_strictly(line: bytes) -> model.Record | None:
+    """The fast way: a record as a writer may write it."""
     if len(line) > MAX_LINE_BYTES:
-        return LineError(number, "line", f"is {len(line)} bytes long", f"at most {MAX_LINE_BYTES} bytes"), None
+        return None
     try:
-        record = _read_any(line)
+        return _read_any(line)
     except ValidationError:
-        return _read_slowly(line, number), None
-    if record.record_id is not None and (plain := _plain(line)):
-        return record, plain
-    return _finished(record, line), None
+        return None
 
 
 def _plain(line: bytes) -> bytes | None:
@@ -207,6 +208,8 @@ def _personal_fields(value: model.Value) -> dict[str, Any]:
 
 
 def _read_slowly(line: bytes, number: int) -> AnyRecord | LineError:
+    if len(line) > MAX_LINE_BYTES:
+        return LineError(number, "line", f"is {len(line)} bytes long", f"at most {MAX_LINE_BYTES} bytes")
     parsed = _parse(line, number)
     if isinstance(parsed, LineError):
         return parsed
