@@ -27,9 +27,8 @@ T = TypeVar("T", bound=model.Value)
 MAX_LINE_BYTES = 1 << 20  # a full receipt is about 1 kB
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, model.SCHEMA)
 _ANY: TypeAdapter[model.Record] = TypeAdapter(Annotated[model.Record, Field(discriminator="kind")])
-_read_any: Callable[[bytes], model.Record] = (
-    _ANY.validator.validate_json
-)  # the adapter's own method only adds arguments to this one
+# The adapter's own method only adds arguments to this one.
+_read_any: Callable[[bytes], model.Record] = _ANY.validator.validate_json
 _PERSONAL_FIELDS = ("thread_id", "owner", "actor")
 _DROPPED = "dropped_keys"
 _SURE_DIGITS = 600  # Python may be told to refuse integers above 640 digits
