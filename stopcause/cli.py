@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # what commands import for themselves
     from stopcause.render.views import Explained, Window
 
 _RUNS_SHOWN = 40
+_NAMED = 5  # runs that could not be judged
 _ATTENTION = Hint(("runs", "--attention"), "what needs somebody")
 _RULES = Hint(("rules",), "how it is judged")
 _FILES_OF_RECORDS = (".json", ".jsonl", ".ndjson")
@@ -116,6 +117,7 @@ def ingest(
     opened = [_standard_input("ingest") if source == "-" else Path(source) for source in sources]
     with Keeper.open(path, _loaded(settings.policy_path(path)), now) as keeper, progress() as watch:
         report = run_ingest(opened, keeper, now, progress=watch)
+        _complain_of_unjudged(keeper)
     taken = reports.Taken(*(getattr(report, field) for field in reports.Taken._fields))
     screen = _screen(output, store)
     screen.show(lambda _pen: reports.ingest_screen(taken, now), lambda: [reports.ingest_object(taken)])
@@ -380,10 +382,10 @@ def _explained_file(name: str, policy: Path | None) -> Explained:
 @contextlib.contextmanager
 def _reading(store: Path | None, screen: Screen, wanted: str = "") -> Iterator[tuple[Keeper, datetime]]:
     """The store, settled as of now and judged by its present policy. Where it has no run, says what to do and ends."""
-    from stopcause.pipeline.keeper import Keeper
+    from stopcause.pipeline.keeper import Keeper, journal_folder
 
     path, now = settings.store_path(store), _now()
-    if not path.exists():
+    if not path.exists() and not journal_folder(path).exists():  # a store that is gone is made again from its journal
         _nothing_yet(screen, wanted)
     with Keeper.open(path, _loaded(settings.policy_path(path)), now) as keeper:
         if keeper.store.is_empty():
@@ -392,7 +394,16 @@ def _reading(store: Path | None, screen: Screen, wanted: str = "") -> Iterator[t
             complain(f"The policy has changed: judging {stale} verdicts anew.")
             keeper.rejudge(now)
         keeper.settle(now)
+        _complain_of_unjudged(keeper)
         yield keeper, now
+
+
+def _complain_of_unjudged(keeper: Keeper) -> None:
+    """A run that the classifier failed on is kept; that its verdict is missing or old must not pass in silence."""
+    for run_id, error in keeper.unjudged[:_NAMED]:
+        complain(f"stopcause: run {run_id} could not be judged ({error}); its records are kept. Please report this.")
+    if (more := len(keeper.unjudged) - _NAMED) > 0:
+        complain(f"stopcause: and {more} more runs")
 
 
 def _nothing_yet(screen: Screen, wanted: str) -> None:

@@ -13,6 +13,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from stopcause import __version__, cli
+from stopcause.classifier import rules
 from stopcause.classifier.policy import policy_from_mapping
 from stopcause.classifier.verdict import Verdict
 from stopcause.errors import InputError
@@ -383,3 +384,29 @@ def test_an_interrupted_command_ends_quietly(monkeypatch: pytest.MonkeyPatch) ->
     result = run("runs")
 
     assert (result.exit_code, result.output) == (130, "")
+
+
+def test_a_store_that_is_gone_is_made_again_by_whoever_reads(store: str) -> None:
+    before = objects(run("runs", "--store", store))
+    Path(store).unlink()
+
+    again = run("runs", "--store", store)
+
+    assert again.exit_code == 0
+    assert {each["run_id"]: each["verdict"] for each in objects(again)} == {
+        each["run_id"]: each["verdict"] for each in before
+    }
+    assert len(before) == 17
+
+
+def test_a_run_that_cannot_be_judged_is_said_on_stderr(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def match(_facts: object, _gone: object) -> None:
+        raise ZeroDivisionError("with words of the run in it")
+
+    monkeypatch.setattr(rules, "RULES", (rules.RULES[0]._replace(match=match), *rules.RULES))
+
+    result = run("ingest", "-", "--store", str(tmp_path / "s.duckdb"), given=SMALLEST)
+
+    assert "run r1 could not be judged (ZeroDivisionError); its records are kept" in result.stderr
+    assert "with words" not in result.output
+    assert objects(result)[0]["accepted"] == 1

@@ -90,7 +90,7 @@ def assert_fits(screen: str) -> None:
 
 WITHOUT_STORE = {
     "replay": ("replay", "-o", "table"),
-    "replay-pairs": ("replay", "fixtures/pairs", "-o", "table"),
+    "replay-public": ("replay", "fixtures/public", "-o", "table"),
     "help": ("--help",),
     "help-policy": ("policy", "--help"),
     "rules": ("rules", "-o", "table"),

@@ -54,14 +54,18 @@ class Run(NamedTuple):
 
     def links(self) -> Iterator[str]:
         """Every run that its records say it takes up."""
-        for record in self.records():
-            if isinstance(record, LINKING) and record.resumes_run_id:
-                yield record.resumes_run_id
+        yield from _links(self.records())
 
     def records(self) -> Iterator[model.RunRecord]:
         """All records of all attempts."""
         for records in self.attempts.values():
             yield from records
+
+
+def _links(records: Iterable[model.RunRecord]) -> Iterator[str]:
+    for record in records:
+        if isinstance(record, LINKING) and record.resumes_run_id:
+            yield record.resumes_run_id
 
 
 class Facts(NamedTuple):
@@ -171,7 +175,7 @@ def facts_of(run: Run, attempt: int, policy: Policy, now: datetime, resumers: Se
     looks = _looks(run) if own.has_outcomes or len(run.attempts) > 1 else ()
     waits: tuple[approvals.Wait, ...] = ()
     if own.has_approvals or cause in vocabulary.WAITING or approvals.waiting_children(stop):
-        resumptions = _resumptions(run.run_id, resumers)
+        resumptions = _resumptions(run, attempt, resumers)
         keys = evidence.effect_keys(looks)
         situation = approvals.Situation(stop, cause, subject, resumptions, keys, policy, now)
         waits = approvals.waits_of(_said(run, attempt), situation)
@@ -292,18 +296,24 @@ def _said_by(record: model.RunRecord) -> list[approvals.Said]:
     return [approvals.Said(record.at, record.attempt, record.record_id or "", approval) for approval in told]
 
 
-def _resumptions(run_id: str, resumers: Sequence[Run]) -> tuple[approvals.Resumption, ...]:
-    """The resuming attempts that got to the gated action, the earliest first."""
-    found = [(records[0].at, run.run_id, records) for run in resumers for records in run.attempts.values()]
+def _resumptions(run: Run, attempt: int, resumers: Sequence[Run]) -> tuple[approvals.Resumption, ...]:
+    """The resuming attempts that got to the gated action, the earliest first.
+
+    What this attempt itself takes up came before it, so it cannot be what answers it: neither the run itself, nor one
+    that names this one back.
+    """
+    before = {run.run_id, *_links(run.attempts[attempt])}
+    later = [other for other in resumers if other.run_id not in before]
+    found = [(records[0].at, other.run_id, records) for other in later for records in other.attempts.values()]
     found.sort(key=lambda each: each[:2])
-    resumed = (_resumption(run_id, resumer, records) for _, resumer, records in found)
+    resumed = (_resumption(run.run_id, resumer, records) for _, resumer, records in found)
     return tuple(each for each in resumed if each is not None)
 
 
 def _resumption(run_id: str, resumer: str, records: Sequence[model.RunRecord]) -> approvals.Resumption | None:
     """A resuming attempt, unless it failed before it got to the gated action."""
     links = [record for record in records if isinstance(record, LINKING) and record.resumes_run_id == run_id]
-    if not links or resumer == run_id:
+    if not links:
         return None
     own = AttemptRecords(records)
     terminal = terminals.choose(own.terminals)

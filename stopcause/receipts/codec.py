@@ -10,6 +10,7 @@ gives. So the journal's bytes may differ from `write_line` in the order of keys,
 
 from __future__ import annotations
 
+import codecs
 import copy
 import json
 import math
@@ -207,6 +208,8 @@ def _personal_fields(value: model.Value) -> dict[str, Any]:
 
 
 def _read_slowly(line: bytes, number: int) -> AnyRecord | LineError:
+    if line.startswith(codecs.BOM_UTF8):  # some shells put it before the first line
+        return read_line(line.removeprefix(codecs.BOM_UTF8), number)
     if len(line) > MAX_LINE_BYTES:
         return LineError(number, "line", f"is {len(line)} bytes long", f"at most {MAX_LINE_BYTES} bytes")
     parsed = _parse(line, number)

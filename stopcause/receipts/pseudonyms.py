@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import hmac
 import os
@@ -53,10 +54,13 @@ def _make_key(path: Path) -> bytes:
     handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(handle, "wb") as file:
         file.write(secrets.token_bytes(32))
+        file.flush()
+        os.fsync(handle)  # a key that a crash empties would leave hashes that anybody can guess
     try:
-        os.link(draft, path)
-    except FileExistsError:
-        pass  # the other process was first; its key is the key
+        with contextlib.suppress(FileExistsError):  # another process was first: its key is the key
+            os.link(draft, path)
     finally:
         draft.unlink()
-    return path.read_bytes()
+    if (key := _read_key(path)) is None:
+        raise InputError(f"{path} is empty: remove it, and the next value that needs it makes a new one.")
+    return key

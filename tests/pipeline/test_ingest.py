@@ -6,7 +6,6 @@ import base64
 import gc
 import io
 import json
-import os
 import stat
 import tracemalloc
 from datetime import UTC, datetime, timedelta
@@ -25,6 +24,7 @@ from stopcause.pipeline.ingest import IngestReport, ingest
 from stopcause.pipeline.keeper import Keeper
 from stopcause.receipts.codec import MAX_LINE_BYTES
 from stopcause.resources import data_folder
+from tests.support.machine import without_privileges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -395,8 +395,7 @@ def test_progress_goes_to_the_total_where_that_is_known(keeper: Keeper, tmp_path
     assert seen == [(len(good(1)), None)]
 
 
-@pytest.mark.skipif(os.getuid() == 0, reason="root may read anything")
-def test_a_file_that_may_not_be_read_is_an_error(keeper: Keeper, tmp_path: Path) -> None:
-    write(tmp_path / "a.jsonl", good(1)).chmod(0)
-    with pytest.raises(InputError, match="Permission denied"):
-        take(keeper, tmp_path / "a.jsonl")
+def test_a_file_that_may_not_be_read_is_an_error(keeper: Keeper, open_folder: Path) -> None:
+    write(open_folder / "a.jsonl", good(1)).chmod(0)
+    with without_privileges(), pytest.raises(InputError, match="Permission denied"):
+        take(keeper, open_folder / "a.jsonl")

@@ -127,6 +127,15 @@ def test_a_line_that_is_no_json_says_so(text: bytes, reason: str) -> None:
     assert refused(text).reason.startswith(reason)
 
 
+def test_a_byte_order_mark_is_no_part_of_a_line() -> None:
+    marked = b"\xef\xbb\xbf" + line() + b"\r\n"
+
+    assert read_line(marked) == read_line(line())
+    assert isinstance(kept := codec.keep_line(marked), codec.Kept)
+    assert kept.record == read_line(line())
+    assert read_line(b"\xef\xbb\xbf" * 3) != read_line(line())
+
+
 def test_a_bad_line_never_costs_its_neighbours() -> None:
     found = list(read_lines([line(), b"", b"{", line(run_id="r2")]))
 

@@ -75,6 +75,13 @@ def test_the_key_of_the_settings_decides(monkeypatch: pytest.MonkeyPatch, own_da
     assert not list(own_data.iterdir())
 
 
+def test_an_empty_key_is_refused_and_never_used(own_data: Path) -> None:
+    (own_data / "hmac.key").touch()
+
+    with pytest.raises(InputError, match="is empty: remove it"):
+        pseudonyms.pseudonym("bob@example.com")
+
+
 def test_a_key_that_cannot_be_kept_says_what_to_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")

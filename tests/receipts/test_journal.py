@@ -24,6 +24,7 @@ from stopcause.receipts import journal as module
 from stopcause.receipts import segments as reading
 from stopcause.receipts.journal import LOCK_NAME, TORN_NAME, Journal
 from stopcause.receipts.segments import Position, read
+from tests.support.machine import lacking
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -219,7 +220,7 @@ def test_a_segment_that_finds_no_room_leaves_nothing_behind(tmp_path: Path) -> N
 def test_a_full_disk_keeps_what_was_acknowledged(tmp_path: Path, segment_bytes: int) -> None:
     mount = ["unshare", "-m", "sh", "-c", 'mount -t tmpfs -o size=256k none "$0" && exec "$@"', str(tmp_path)]
     if not shutil.which("unshare") or subprocess.run([*mount, "true"], capture_output=True, check=False).returncode:
-        pytest.skip("needs the right to mount a tmpfs")
+        lacking("needs the right to mount a tmpfs")
     assert int(run([*mount, *python(FILLER, tmp_path / "j", 0, segment_bytes)])) > 0
 
 

@@ -21,6 +21,7 @@ from stopcause.store.duckdb_store import DuckStore, StoredPosition
 from stopcause.store.lock import StoreLock, lock_path, read_holder
 from stopcause.store.migrations import MIGRATIONS, Migration, migrate
 from stopcause.store.rows import RecordRow, VerdictRow
+from tests.support.machine import without_privileges
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -251,11 +252,10 @@ def test_closing_twice_is_fine_and_a_closed_store_says_so(tmp_path: Path) -> Non
         store.is_empty()
 
 
-@pytest.mark.skipif(os.getuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_cannot_be_written_is_an_error_with_a_way_out(tmp_path: Path) -> None:
-    tmp_path.chmod(0o500)
-    with pytest.raises(StoreError, match="--store PATH"):
-        DuckStore.open(tmp_path / "s.duckdb")
+def test_a_folder_that_cannot_be_written_is_an_error_with_a_way_out(open_folder: Path) -> None:
+    open_folder.chmod(0o555)
+    with without_privileges(), pytest.raises(StoreError, match="--store PATH"):
+        DuckStore.open(open_folder / "s.duckdb")
 
 
 def test_a_path_below_a_file_is_an_error_with_a_way_out(tmp_path: Path) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 
 import pytest
+
+from tests.support.machine import lacking
 
 
 @pytest.fixture
@@ -13,8 +14,5 @@ def tmux() -> str:
     """The program, or a skip that says what to install. In CI a missing package is a failure."""
     found = shutil.which("tmux")
     if found is None:
-        missing = "needs the Debian package tmux: apt install tmux"
-        if os.environ.get("CI") == "true":
-            pytest.fail(missing)
-        pytest.skip(missing)
+        lacking("needs the Debian package tmux: apt install tmux")
     return found
