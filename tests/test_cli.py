@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from stopcause import __version__, cli
+from stopcause import __version__, cli, cli_shared
 from stopcause.classifier import rules
 from stopcause.classifier.policy import policy_from_mapping
 from stopcause.classifier.verdict import Verdict
@@ -31,7 +31,7 @@ SMALLEST = (
 
 @pytest.fixture(autouse=True)
 def fixed_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli, "_now", lambda: NOW)
+    monkeypatch.setattr(cli_shared, "clock", lambda: NOW)
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def test_a_terminal_on_standard_input_is_told_what_to_do(monkeypatch: pytest.Mon
     monkeypatch.setattr("sys.stdin", Terminal())
     for command in ("classify", "explain"):
         with pytest.raises(InputError, match=f"nothing is piped in; write `{command} FILE`"):
-            cli._standard_input(command)
+            cli_shared.standard_input(command)
 
 
 @pytest.mark.parametrize(
@@ -379,7 +379,7 @@ def test_an_interrupted_command_ends_quietly(monkeypatch: pytest.MonkeyPatch) ->
     def interrupted() -> datetime:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "_now", interrupted)
+    monkeypatch.setattr(cli_shared, "clock", interrupted)
 
     result = run("runs")
 

@@ -13,7 +13,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner, Result
 
-from stopcause import cli
+from stopcause import cli, cli_shared
 from stopcause.render.examples import EXAMPLES
 from stopcause.render.pen import WIDTH, cells
 from stopcause.resources import data_folder
@@ -48,7 +48,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("STOPCAUSE_DATA", str(tmp_path / "data"))
     monkeypatch.setattr("sys.argv", ["stopcause"])
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr(cli, "_now", lambda: NOW)
+    monkeypatch.setattr(cli_shared, "clock", lambda: NOW)
     shutil.copytree(FIXTURES, tmp_path / "fixtures")
     return tmp_path
 
