@@ -47,6 +47,13 @@ class StaleHour(NamedTuple):
     rows: int
 
 
+class Answer(NamedTuple):
+    """What a query gives: the names of its columns, and its rows."""
+
+    names: list[str]
+    rows: list[tuple[Any, ...]]
+
+
 class DuckStore:
     """An open store. Close it, or use it in a `with`."""
 
@@ -248,6 +255,14 @@ class DuckStore:
     def newest_at(self) -> datetime | None:
         """The latest `at` of any record."""
         return columns.utc(self._ask("SELECT max(event_at) FROM records")[0][0])
+
+    def ask(self, query: str, parameters: dict[str, Any] | None = None) -> Answer:
+        """All rows of a query of ours: a text of `queries` or `reports`, its parameters bound. Times are naive UTC.
+
+        Raises:
+            StoreError: The engine failed.
+        """
+        return Answer(*self._run(query, parameters, None))
 
     # Inside -----------------------------------------------------------------------------------------------------------
 
