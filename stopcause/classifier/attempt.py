@@ -22,6 +22,7 @@ _CAUSE_OF_KIND = {
     LimitKind.OUTPUT: StopCause.OUTPUT_CAP,
     LimitKind.CONTEXT: StopCause.CONTEXT_LIMIT,
 }
+_BOUNDING = frozenset({LimitKind.STEPS, LimitKind.TOKENS, LimitKind.COST, LimitKind.TIME})
 _KIND_OF_CAUSE = {cause: kind for kind, cause in _CAUSE_OF_KIND.items()}
 
 
@@ -126,6 +127,24 @@ def step_limits_of(stop: model.RunStopped, start: model.RunStarted | None) -> tu
             found.append(limit.limit)
     found += [each.limit for each in stop.conditions or () if each.kind is LimitKind.STEPS and each.limit]
     return tuple(found)
+
+
+def bounds_of(
+    stop: model.RunStopped | None, start: model.RunStarted | None
+) -> tuple[model.Limit | model.Condition, ...]:
+    """What bounds the run as a whole: limits and conditions on steps, tokens, cost or time; 0 is no limit."""
+    said: tuple[model.Limit | model.Condition, ...] = (
+        *((stop and stop.conditions) or ()),
+        *((stop and stop.limits) or ()),
+        *((start and start.limits) or ()),
+    )
+    return tuple([each for each in said if each.kind in _BOUNDING and each.limit != 0]) if said else ()
+
+
+def is_unbounded(cause: StopCause | None, bounds: Sequence[model.Limit | model.Condition]) -> bool:
+    """Whether nothing that is recorded would have ended the run. A bound that fired was there, declared or not."""
+    fired = _KIND_OF_CAUSE.get(cause) if cause else None
+    return not bounds and fired not in _BOUNDING
 
 
 def claimed_conditions(stop: model.RunStopped | None, cause: StopCause | None) -> tuple[model.Condition, ...]:

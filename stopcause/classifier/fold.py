@@ -13,11 +13,13 @@ from stopcause.classifier import approvals, evidence, terminals
 from stopcause.classifier.attempt import (
     LINKING,
     AttemptRecords,
+    bounds_of,
     cause_of,
     claimed_conditions,
     declared,
     findings_of,
     has_late_signs,
+    is_unbounded,
     lease_end,
     progress_at,
     says_progress,
@@ -96,6 +98,7 @@ class Facts(NamedTuple):
     proof: evidence.Proof
     late_signs: bool  # useful signs after the stop
     step_limits: tuple[float, ...]  # those that `steps` can be held against
+    bounds: tuple[model.Limit | model.Condition, ...]  # of the whole run: steps, tokens, cost, time
     claimed: tuple[model.Condition, ...]  # the conditions of the kind that the cause claims
     findings: tuple[Finding, ...]
     record_ids: tuple[str, ...]
@@ -180,6 +183,7 @@ def facts_of(run: Run, attempt: int, policy: Policy, now: datetime, resumers: Se
         situation = approvals.Situation(stop, cause, subject, resumptions, keys, policy, now)
         waits = approvals.waits_of(_said(run, attempt), situation)
     skew = policy.defaults.clock_skew
+    bounds = bounds_of(told, start)
     contract = policy.contract(contract_name)
     proof = evidence.NO_PROOF
     if looks:
@@ -212,12 +216,25 @@ def facts_of(run: Run, attempt: int, policy: Policy, now: datetime, resumers: Se
         proof=proof,
         late_signs=has_late_signs(own.useful, stop, skew),
         step_limits=limits,
+        bounds=bounds,
         claimed=claimed_conditions(stop, cause),
-        findings=findings_of(own, terminal, now, skew) + proof.findings,
+        findings=findings_of(own, terminal, now, skew) + _unbounded(start, told, cause, bounds) + proof.findings,
         record_ids=_record_ids(run, attempt),
     )
 
 
+def _unbounded(
+    start: model.RunStarted | None,
+    told: model.RunStopped | None,
+    cause: StopCause | None,
+    bounds: Sequence[model.Limit | model.Condition],
+) -> tuple[Finding, ...]:
+    """A run that said who it is, and nothing of what would have ended it."""
+    said_who = start is not None or told is not None
+    return (_UNBOUNDED,) if said_who and is_unbounded(cause, bounds) else ()
+
+
+_UNBOUNDED = Finding("unbounded")
 _NO_EFFECTS: Mapping[str, frozenset[str]] = {}
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from stopcause.receipts.vocabulary import StopCause, Word
 
-CLASSIFIER_VERSION = "1"
+CLASSIFIER_VERSION = "2"
 
 
 class VerdictName(Word):

@@ -126,7 +126,11 @@ def judged_rows(loaded: Loaded, policy: Policy, now: datetime) -> tuple[list[Ver
             if isinstance(judged, Unjudged):
                 unjudged.append(judged)
             else:
-                rows += [verdict_row(facts, verdict, opened_at) for facts, verdict in judged]
+                latest = run.latest
+                rows += [
+                    verdict_row(facts, verdict, opened_at, is_latest=facts.attempt == latest)
+                    for facts, verdict in judged
+                ]
     return rows, unjudged
 
 

@@ -29,7 +29,11 @@ def _tables(connection: duckdb.DuckDBPyConnection) -> None:
     connection.execute(text("migration_0001")).fetchall()
 
 
-MIGRATIONS: Sequence[Migration] = (Migration("0001_tables", _tables),)
+def _reported(connection: duckdb.DuckDBPyConnection) -> None:
+    connection.execute(text("migration_0002")).fetchall()
+
+
+MIGRATIONS: Sequence[Migration] = (Migration("0001_tables", _tables), Migration("0002_reported", _reported))
 
 
 def migrate(connection: duckdb.DuckDBPyConnection, steps: Sequence[Migration] = MIGRATIONS) -> tuple[str, ...]:

@@ -40,6 +40,25 @@ class Counts(NamedTuple):
     verdicts: dict[str | None, int]  # None: running
 
 
+class StoredWait(NamedTuple):
+    """An approval of an attempt. `resolution` is None while it keeps the run waiting, else what closed it.
+
+    `due` is the soft deadline, `expires_at` the producer's hard one; `ended_at` is when it was closed, where that is
+    known. A resume token is never in it.
+    """
+
+    approval_id: str | None
+    kind: str
+    tool: str | None
+    owner: str | None
+    since: datetime | None
+    due: datetime | None
+    expires_at: datetime | None
+    ended_at: datetime | None
+    resolution: str | None
+    missing: tuple[str, ...]
+
+
 class VerdictRow(NamedTuple):
     """A revision of the verdict on one attempt. Words of closed lists are strings here; times are UTC.
 
@@ -93,3 +112,11 @@ class VerdictRow(NamedTuple):
     input_tokens: int | None
     output_tokens: int | None
     cost_usd: float | None
+    is_latest: bool  # the run's latest attempt: who counts runs counts these
+    owner: str | None  # as the policy's entry for the agent says, as are the next two
+    stage: str
+    has_on_bound: bool
+    token_limit: float | None
+    cost_limit: float | None
+    time_limit: float | None  # seconds
+    waits: tuple[StoredWait, ...]

@@ -234,7 +234,8 @@ def expected(
         resumers = sorted(engine.resumers_of(run, runs.values()), key=keeper_runs._first_seen)
         for attempt in keeper_runs._lived(run):
             facts = fold.facts_of(run, attempt, policy, now, resumers)
-            found[run.run_id, attempt] = rows._judged(rows.verdict_row(facts, engine.judge(facts), now))
+            row = rows.verdict_row(facts, engine.judge(facts), now, is_latest=attempt == run.latest)
+            found[run.run_id, attempt] = rows._judged(row)
     return found
 
 

@@ -20,7 +20,7 @@ from stopcause.store import migrations
 from stopcause.store.duckdb_store import DuckStore, StoredPosition
 from stopcause.store.lock import StoreLock, lock_path, read_holder
 from stopcause.store.migrations import MIGRATIONS, Migration, migrate
-from stopcause.store.rows import RecordRow, VerdictRow
+from stopcause.store.rows import RecordRow, StoredWait, VerdictRow
 from tests.support.machine import without_privileges
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ def verdict(run_id: str = "r1", **changes: object) -> VerdictRow:
         "settled": True,
     }
     values |= {"policy_version": "1", "policy_digest": "d1", "classifier_version": "1", "as_of": T0, "last_at": T0}
+    values |= {"is_latest": True, "stage": "observe", "has_on_bound": False, "waits": ()}
     return VerdictRow(**{**values, **changes})  # type: ignore[arg-type]
 
 
@@ -83,7 +84,10 @@ def test_no_index_and_no_constraint_exists(store: DuckStore) -> None:
 
 def test_no_column_is_an_enum_or_has_a_time_zone(store: DuckStore) -> None:
     types = {kind for (kind,) in store._ask("SELECT DISTINCT data_type FROM duckdb_columns() WHERE NOT internal")}
-    assert types <= {"UUID", "VARCHAR", "VARCHAR[]", "BIGINT", "INTEGER", "TIMESTAMP", "DOUBLE", "BOOLEAN"}
+    (waits,) = {kind for kind in types if kind.startswith("STRUCT")}
+    plain = {"UUID", "VARCHAR", "VARCHAR[]", "BIGINT", "INTEGER", "TIMESTAMP", "DOUBLE", "BOOLEAN"}
+    assert types <= {*plain, waits}
+    assert not any(word in waits for word in ("ENUM", "TIME ZONE"))
 
 
 def test_tables_have_the_fields_of_their_rows_and_the_hour(store: DuckStore) -> None:
@@ -165,7 +169,7 @@ def test_a_store_of_a_newer_version_is_refused_and_not_changed(tmp_path: Path, m
     with duckdb.connect(str(path)) as connection:
         migrate(connection, newer)
     before = path.read_bytes()
-    with pytest.raises(StoreVersionError, match=r"0999_newer.*knows 0001_tables.*Nothing was changed.*Upgrade"):
+    with pytest.raises(StoreVersionError, match=r"0999_newer.*knows 0002_reported.*Nothing was changed.*Upgrade"):
         DuckStore.open(path)
     assert path.read_bytes() == before
     monkeypatch.setattr(migrations, "MIGRATIONS", newer)
@@ -379,7 +383,7 @@ def test_rows_are_of_the_latest_attempt_newest_first_and_filtered(store: DuckSto
     store.commit(
         [],
         [
-            verdict("a", agent="x", environment="prod"),
+            verdict("a", agent="x", environment="prod", is_latest=False),
             verdict("a", attempt=2, verdict="WAITING", agent="x", environment="prod"),
             verdict("b", opened_at=T0 + hour, agent="y"),
             verdict("c", opened_at=T0 + 2 * hour, verdict=None, agent="x"),
@@ -400,7 +404,12 @@ def test_counts(store: DuckStore) -> None:
     assert store.newest_at() is None
     store.commit(
         [record(), record(None, kind="triage.updated", at=T0 + timedelta(days=1))],
-        [verdict(), verdict(attempt=2, verdict=None), *supersede(verdict("r2"), verdict="STUCK"), verdict("r2")],
+        [
+            verdict(is_latest=False),
+            verdict(attempt=2, verdict=None),
+            *supersede(verdict("r2"), verdict="STUCK"),
+            verdict("r2"),
+        ],
     )
     assert store.counts() == (2, 2, 3, {"run.stopped": 1, "triage.updated": 1}, {None: 1, "STUCK": 1})
     assert store.newest_at() == T0 + timedelta(days=1)
@@ -471,3 +480,32 @@ def test_what_is_committed_survives_the_next_opening(tmp_path: Path) -> None:
         assert store.position() == (3, 9)
         assert store.rows() == [verdict()]
         assert not store.is_empty()
+
+
+# Waits ----------------------------------------------------------------------------------------------------------------
+
+
+def wait(**changes: object) -> StoredWait:
+    known = StoredWait("a1", "tool_call", "pay", "team:x", T0, T0 + timedelta(hours=1), None, None, None, ("overdue",))
+    return known._replace(**changes)  # type: ignore[arg-type]
+
+
+def test_waits_come_back_as_they_went_in(store: DuckStore) -> None:
+    waits = (wait(), wait(approval_id=None, missing=(), ended_at=T0, resolution="denied"))
+    store.commit([], [verdict("none"), verdict("two", waits=waits), verdict("one", waits=waits[:1])])
+    assert {row.run_id: row.waits for row in store.rows()} == {"none": (), "two": waits, "one": waits[:1]}
+
+
+def test_the_view_of_runs_has_the_current_row_of_the_latest_attempt(store: DuckStore) -> None:
+    store.commit(
+        [],
+        [
+            verdict("a", is_latest=False),
+            verdict("a", attempt=2, verdict="STUCK"),
+            verdict("b"),
+            *supersede(verdict("b"), verdict="WAITING"),
+        ],
+    )
+    found = store.ask("SELECT run_id, attempt, verdict FROM runs ORDER BY run_id").rows
+    assert found == [("a", 2, "STUCK"), ("b", 1, "WAITING")]
+    assert columns_of(store, "runs") == columns_of(store, "verdicts")

@@ -1,5 +1,5 @@
--- The latest attempt of each run, newest first. The small sides (cancelled rows, later attempts) are what is hashed, and
--- the many columns are read only of the rows that are wanted.
+-- The latest attempt of each run, newest first. The small side (cancelled rows) is what is hashed, and the many columns
+-- are read only of the rows that are wanted.
 SELECT *
 FROM verdicts
 WHERE rowid IN (
@@ -9,12 +9,8 @@ WHERE rowid IN (
         SELECT run_id, attempt, revision FROM verdicts WHERE sign = -1 AND hour >= $hour
     ) AS gone
         ON v.run_id = gone.run_id AND v.attempt = gone.attempt AND v.revision = gone.revision
-    ANTI JOIN (
-        SELECT run_id, attempt FROM verdicts WHERE attempt > 1 AND hour >= $hour
-        GROUP BY run_id, attempt HAVING sum(sign) > 0
-    ) AS later
-        ON v.run_id = later.run_id AND v.attempt < later.attempt
     WHERE v.sign = 1
+        AND v.is_latest
         AND v.hour >= $hour
         AND v.opened_at >= $since
         AND (len($verdicts) = 0 OR list_contains($verdicts, coalesce(v.verdict, '')))
