@@ -27,7 +27,7 @@ if TYPE_CHECKING:  # what commands import for themselves
     from stopcause.render.screen import Screen
     from stopcause.render.views import Explained
 
-_RUNS_SHOWN = 40
+_SHOWN = 40  # runs or waits, on a terminal
 _ATTENTION = Hint(("runs", "--attention"), "what needs somebody")
 _RULES = Hint(("rules",), "how it is judged")
 _FILES_OF_RECORDS = (".json", ".jsonl", ".ndjson")
@@ -140,7 +140,14 @@ def runs(  # noqa: PLR0913 - one argument an option
 
 
 @app.command(cls=Command, rich_help_panel=shared.STORED)
-def waiting(store: StorePath = None, output: Output = None, *, utc: Utc = False, fail_on: FailOn = None) -> None:
+def waiting(
+    *,
+    everything: Annotated[bool, typer.Option("--all", help="Every wait, not only the first 40.")] = False,
+    store: StorePath = None,
+    output: Output = None,
+    utc: Utc = False,
+    fail_on: FailOn = None,
+) -> None:
     """List what waits for an answer, what it lacks, and until when."""
     from stopcause.pipeline import attention
     from stopcause.render import lines
@@ -151,7 +158,8 @@ def waiting(store: StorePath = None, output: Output = None, *, utc: Utc = False,
     with shared.reading(store, screen) as (keeper, now):
         waits = attention.wait_lines_of(keeper, now)
         window = shared.window_of(keeper, now, "24h", everything=True)
-        screen.show(lambda pen: waiting_table(waits, window, pen), lambda: map(lines.wait_object, waits))
+        most = None if everything else _SHOWN
+        screen.show(lambda pen: waiting_table(waits, window, pen, most=most), lambda: map(lines.wait_object, waits))
         screen.hint(*(Hint(("explain",), "the first of them", pasted(wait.run_id)) for wait in waits[:1]))
         screen.fresh(window)
     shared.fail_on(fail_on, [wait.verdict for wait in waits])
@@ -264,9 +272,12 @@ def schema() -> None:
 def _explained_file(name: str, policy: Path | None) -> Explained:
     from stopcause.pipeline import cases
 
-    it = cases.explain_input(shared.read_file(name, "explain"), shared.policy_of(policy), None)
+    given = shared.read_file(name, "explain")
+    it = cases.explain_input(given, shared.policy_of(policy), None)
     if it is None:
         raise InputError(f"{name}: no run in it; a run begins with run.started or run.stopped")
+    if (others := cases.runs_in(given) - 1) > 0:
+        complain(f"{name} has {others} more runs; this is the first, {it.verdict.run_id}. `classify` lists them all.")
     return it
 
 
@@ -276,7 +287,7 @@ def _show_runs(screen: Screen, keeper: Keeper, scope: Scope) -> Sequence[str | N
     from stopcause.render.pen import pasted
 
     rows = attention.rows_of(keeper, scope)
-    most = None if scope.everything else _RUNS_SHOWN
+    most = None if scope.everything else _SHOWN
     screen.show(
         lambda pen: tables.runs_screen(attention.run_lines(rows), scope.window, pen, most=most),
         lambda: (lines.row_object(row._asdict()) for row in rows),

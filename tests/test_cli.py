@@ -410,3 +410,38 @@ def test_a_run_that_cannot_be_judged_is_said_on_stderr(tmp_path: Path, monkeypat
     assert "run r1 could not be judged (ZeroDivisionError); its records are kept" in result.stderr
     assert "with words" not in result.output
     assert objects(result)[0]["accepted"] == 1
+
+
+def test_explain_of_a_file_with_several_runs_says_which_one_it_shows(tmp_path: Path) -> None:
+    line = (
+        '{{"schema":"stopcause/1","kind":"run.stopped","run_id":"{}",'
+        '"at":"2026-11-28T08:00:00Z","stop_cause":"natural"}}\n'
+    )
+    path = tmp_path / "runs.jsonl"
+    path.write_text(line.format("r1") + line.format("r2") + line.format("r3"), "utf-8")
+    result = run("explain", str(path))
+    assert result.exit_code == 0
+    assert "2 more runs; this is the first, r1" in result.stderr
+    path.write_text(line.format("r1"), "utf-8")
+    assert "more runs" not in run("explain", str(path)).stderr
+
+
+def test_waiting_shows_the_first_forty_and_says_how_many_there_are(tmp_path: Path) -> None:
+    records = [
+        {
+            "schema": "stopcause/1",
+            "kind": "run.stopped",
+            "run_id": f"r{number}",
+            "at": "2026-11-28T08:00:00Z",
+            "stop_cause": "approval_pending",
+        }
+        for number in range(45)
+    ]
+    path = tmp_path / "waits.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
+    assert run("ingest", str(path)).exit_code == 0
+    shown = run("waiting", "-o", "table").stdout
+    assert shown.count("missing owner") == 40
+    assert "Shown: the first 40 of them; --all has every one" in shown
+    assert run("waiting", "--all", "-o", "table").stdout.count("missing owner") == 45
+    assert len(run("waiting").stdout.splitlines()) == 45

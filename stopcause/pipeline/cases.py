@@ -233,6 +233,11 @@ def explain_input(given: Input, policy: Policy | None, now: datetime | None) -> 
     return Explained(run, facts, engine.judge(facts))
 
 
+def runs_in(given: Input) -> int:
+    """How many runs were given: one a case, and those of the records."""
+    return len(given.cases) + len(fold.group(given.records))
+
+
 def judge_input(given: Input, policy: Policy | None, now: datetime | None) -> Iterator[Verdict]:
     """A verdict on every run of what was given; a case brings its own policy and time where none are named."""
     for case in given.cases:

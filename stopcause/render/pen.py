@@ -165,8 +165,9 @@ def count(number: int, one: str, many: str = "") -> str:
 
 
 def paragraph(head: str, text: str, indent: int) -> list[str]:
-    """A labelled paragraph: the label in a column of its own, the text wrapped beside it."""
-    lines = textwrap.wrap(text, WIDTH - indent, break_on_hyphens=False) or [""]
+    """A labelled paragraph: the label in a column of its own, the text wrapped beside it; not at a no-break space."""
+    wrapped = textwrap.wrap(text, WIDTH - indent, break_on_hyphens=False) or [""]
+    lines = [line.replace("\N{NO-BREAK SPACE}", " ") for line in wrapped]
     return [f"{head:<{indent}}{lines[0]}".rstrip(), *(" " * indent + line for line in lines[1:])]
 
 

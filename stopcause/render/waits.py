@@ -43,15 +43,17 @@ def _line(wait: Wait, facts: Facts, verdict: Verdict) -> WaitLine:
 # The table ------------------------------------------------------------------------------------------------------------
 
 
-def waiting_table(waits: Sequence[WaitLine], window: Window, pen: Pen) -> list[str]:
-    """What waits, the worst first, two lines a wait."""
+def waiting_table(waits: Sequence[WaitLine], window: Window, pen: Pen, *, most: int | None = None) -> list[str]:
+    """What waits, the worst first, two lines a wait; the first `most` of them."""
     if not waits:
         return [f"Nothing waits. As of {pen.time(window.now)}"]
     lines = [f"{count(len(waits), 'wait')}, {_routed(waits)}. As of {pen.time(window.now)}", ""]
     lines.append(f"   {'APPROVAL':<10}{'AGENT':<15}{'FOR':<19}{'OWNER':<15}{'AGE':<8}DUE")
-    for wait in waits:
+    for wait in waits[:most]:
         lines.append(_wait_line(wait, window, pen))
         lines.append("   " + cut(_wait_note(wait, window, pen), WIDTH - 3))
+    if most is not None and len(waits) > most:
+        lines += ["", f"Shown: the first {most} of them; --all has every one"]
     return lines
 
 
