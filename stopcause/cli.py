@@ -203,7 +203,7 @@ def replay(
 ) -> None:
     """Hold cases against the verdicts that they must get.
 
-    Without a PATH it takes the 11 published cases. Exit code 1 where one falls short.
+    Without a PATH it takes the 11 published cases. Exit code 1 where one falls short, 2 where a file cannot be read.
     """
     from stopcause.pipeline.replay import replay_files
     from stopcause.render import lines
@@ -220,6 +220,10 @@ def replay(
     )
     bad = [case.path for case in result.cases if not case.ok]
     screen.hint(*(Hint(("explain", *shared.same_policy(policy)), "why it got that", path) for path in bad[:2]), _RULES)
+    for fault in result.unreadable:
+        complain(f"stopcause: {fault}")
+    if result.unreadable:
+        raise typer.Exit(InputError.exit_code)
     shared.exit_unless(result.ok)
 
 

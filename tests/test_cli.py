@@ -445,3 +445,13 @@ def test_waiting_shows_the_first_forty_and_says_how_many_there_are(tmp_path: Pat
     assert "Shown: the first 40 of them; --all has every one" in shown
     assert run("waiting", "--all", "-o", "table").stdout.count("missing owner") == 45
     assert len(run("waiting").stdout.splitlines()) == 45
+
+
+def test_replay_shows_the_cases_that_it_can_read_and_ends_with_2_for_a_file_that_it_cannot(tmp_path: Path) -> None:
+    case = next((data_folder("fixtures") / "article").glob("A01-*.json"))
+    (tmp_path / "good.json").write_bytes(case.read_bytes())
+    (tmp_path / "bad.json").write_text("{", "utf-8")
+    result = run("replay", str(tmp_path), "-o", "table")
+    assert result.exit_code == 2
+    assert "1 of 1 as expected" in result.stdout
+    assert "bad.json: line 1" in result.stderr

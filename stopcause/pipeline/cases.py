@@ -69,7 +69,7 @@ def load_cases(paths: Iterable[Path]) -> Iterator[Case]:
     Raises:
         InputError: No such file, no case in it, or a field that is missing or wrong; names file, line and field.
     """
-    for path in _files(paths):
+    for path in case_files(paths):
         if path.name != ASSERTIONS:
             for place, value in _values(path):
                 yield _case(value, path, place)
@@ -81,7 +81,7 @@ def load_assertions(paths: Iterable[Path]) -> Iterator[Assertion]:
     Raises:
         InputError: As `load_cases`.
     """
-    for path in _files(paths):
+    for path in case_files(paths):
         if path.name == ASSERTIONS:
             entries = _parse(path, _text(path))
             for number, entry in enumerate(entries if isinstance(entries, list) else [entries]):
@@ -256,7 +256,12 @@ def _json_or_none(content: bytes) -> object:
 # Reading --------------------------------------------------------------------------------------------------------------
 
 
-def _files(paths: Iterable[Path]) -> Iterator[Path]:
+def case_files(paths: Iterable[Path]) -> Iterator[Path]:
+    """The files of files and folders that hold cases or assertions, folders in name order.
+
+    Raises:
+        InputError: A folder without any.
+    """
     for path in paths:
         if path.is_dir():
             found = sorted(each for each in path.rglob("*") if _holds_cases(each))

@@ -13,23 +13,34 @@ from pathlib import Path
 from stopcause.classifier import engine
 from stopcause.classifier.policy import Policy
 from stopcause.classifier.verdict import Verdict, VerdictName
+from stopcause.errors import InputError
 from stopcause.pipeline import cases
 from stopcause.receipts import model, stop_conditions
 from stopcause.render.views import AssertionResult, CaseResult, Replay, Score
 
 
 def replay_files(paths: Iterable[Path], policy: Policy | None = None) -> Replay:
-    """Judge every case of files and folders, and check every assertion.
+    """Judge every case of files and folders, and check every assertion. A file that cannot be read hides no other.
 
     Args:
         paths: Case files, assertion files, and folders of both.
         policy: The policy to use in place of each case's own.
 
     Raises:
-        InputError: What cannot be read at all.
+        InputError: Nothing of it can be read; the message is the first file's.
     """
-    chosen = list(paths)
-    return replay(cases.load_cases(chosen), cases.load_assertions(chosen), policy)
+    parts: list[Replay] = []
+    unreadable: list[str] = []
+    for file in cases.case_files(paths):
+        try:
+            parts.append(replay(cases.load_cases([file]), cases.load_assertions([file]), policy))
+        except InputError as error:
+            unreadable.append(str(error))
+    if unreadable and not parts:
+        raise InputError(unreadable[0])
+    results = tuple(case for part in parts for case in part.cases)
+    assertions = tuple(each for part in parts for each in part.assertions)
+    return Replay(results, assertions, scores(results), tuple(unreadable))
 
 
 def replay(

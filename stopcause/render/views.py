@@ -63,15 +63,16 @@ class Score(NamedTuple):
 
 
 class Replay(NamedTuple):
-    """A whole replay."""
+    """A whole replay. `unreadable`: what is wrong with each file that could not be read."""
 
     cases: tuple[CaseResult, ...]
     assertions: tuple[AssertionResult, ...]
     scores: tuple[Score, ...]
+    unreadable: tuple[str, ...] = ()
 
     @property
     def ok(self) -> bool:
-        """Whether nothing falls short."""
+        """Whether nothing of what was read falls short."""
         return all(each.ok for each in self.cases) and all(each.ok for each in self.assertions)
 
 
@@ -115,13 +116,58 @@ class Window(NamedTuple):
     by_newest: bool = False
 
 
+class Listed(NamedTuple):
+    """A list of runs. `lines` are the newest; `verdicts` and `agents` count all that match, `older` those left out."""
+
+    lines: tuple[RunLine, ...]
+    verdicts: dict[VerdictName | None, int]
+    agents: int
+    older: int
+
+
+class Said(NamedTuple):
+    """What somebody said about a group. `until` and `count` end it; `over` says why it no longer hides the group."""
+
+    action: str
+    at: datetime
+    actor: str | None
+    reason: str | None = None
+    ticket: str | None = None
+    until: datetime | None = None
+    count: int | None = None
+    in_version: str | None = None
+    over: str = ""
+
+
+class Regressed(NamedTuple):
+    """That a group is back after its resolution: the version of its newest run, and what was said to mend it."""
+
+    version: str | None
+    resolved_in: str | None
+    resolved_at: datetime
+
+
+class Marks(NamedTuple):
+    """What is worth saying of a group. `escalating`: how many times its usual rate; None where it is near that."""
+
+    new: bool = False
+    escalating: float | None = None
+    regressed: Regressed | None = None
+
+
 class Group(NamedTuple):
-    """Verdicts with one fingerprint. `run_id` is the newest of them; `detail` tells groups of one reason apart."""
+    """Verdicts with one fingerprint. `run_id` is the newest of them; `detail` tells groups of one reason apart.
+
+    `name` is the end of the fingerprint that is this group's alone among those of the list. `due` is the first
+    moment at which one of its waits is due.
+    """
 
     fingerprint: str
+    name: str
     verdict: VerdictName
     reason: str
-    agents: tuple[str, ...]
+    agent: str | None
+    environment: str | None
     size: int
     first: datetime
     last: datetime
@@ -131,7 +177,14 @@ class Group(NamedTuple):
     detail: str | None
     missing: tuple[str, ...]
     run_id: str
-    new: bool = False
+    due: datetime | None = None
+    marks: Marks = Marks()
+    said: Said | None = None
+
+    @property
+    def hidden(self) -> bool:
+        """Whether what was said about it still keeps it out of sight."""
+        return self.said is not None and not self.said.over
 
 
 class Apart(NamedTuple):
@@ -143,9 +196,10 @@ class Apart(NamedTuple):
 
 
 class Attention(NamedTuple):
-    """What needs somebody, in order, and what is left out and why."""
+    """What needs somebody, in order, and what is left out and why. `hidden`: what was said about, out of sight."""
 
     groups: tuple[Group, ...]
+    hidden: tuple[Group, ...]
     runs: int
     agents: int
     environments: tuple[str, ...]
@@ -185,12 +239,29 @@ class Revision(NamedTuple):
     reason: str
 
 
+class Difference(NamedTuple):
+    """A value that the runs of a group have far more often than the agent's other runs of the same time."""
+
+    field: str
+    value: str
+    inside: int
+    of_inside: int
+    outside: int
+    of_outside: int
+
+
 class GroupNote(NamedTuple):
-    """The other runs of a run's group; `first` is the oldest of those that were looked at."""
+    """The group of a run: how many runs there are beside it, the oldest and the newest, and what is worth saying."""
 
     fingerprint: str
     others: int
     first: datetime
+    last: datetime | None = None
+    name: str = ""
+    owner: str | None = None
+    marks: Marks = Marks()
+    said: Said | None = None
+    differs: tuple[Difference, ...] = ()
 
 
 class Explained(NamedTuple):

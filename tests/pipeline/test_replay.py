@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from stopcause.classifier.policy import DEFAULT_POLICY
 from stopcause.classifier.verdict import VerdictName
+from stopcause.errors import InputError
 from stopcause.pipeline import cases
 from stopcause.pipeline.replay import check_assertion, check_case, replay_files, scores
 from stopcause.render.views import CaseResult
@@ -90,3 +92,14 @@ def test_a_policy_can_be_put_in_the_place_of_all(tmp_path: Path) -> None:
 
     assert replay_files([path]).ok
     assert replay_files([path], DEFAULT_POLICY).cases[0].fault == "reason"
+
+
+def test_a_file_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
+    shutil.copy(ARTICLE / "A01-natural-receipt.json", tmp_path)
+    (tmp_path / "broken.json").write_text('{"id": ', "utf-8")
+    (tmp_path / "field.json").write_text('{"id": 3, "records": [{}], "expected": {}}', "utf-8")
+    result = replay_files([tmp_path])
+    assert [case.id for case in result.cases if case.ok] == ["A01"]
+    assert ["broken.json" in fault for fault in result.unreadable] == [True, False]
+    with pytest.raises(InputError, match=r"broken\.json"):
+        replay_files([tmp_path / "broken.json"])
