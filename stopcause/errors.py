@@ -9,8 +9,11 @@
     |   +-- StoreVersionError a store that a newer stopcause wrote
     |   +-- StoreFullError    the disk took no more; nothing acknowledged is lost
     +-- NotFoundError         no run, group or file by that name; says what was looked for
+    +-- QueryError            free SQL that the engine does not take; says where, and what is near
+        +-- QueryStoppedError free SQL that was cut off: it took too long, or too much
 
-A message says what happened, then what to do next. Nothing here ever carries a line of input.
+A message says what happened, then what to do next. Nothing here ever carries a line of input; a `QueryError` quotes
+the query, to the person who wrote it.
 """
 
 from __future__ import annotations
@@ -70,3 +73,13 @@ class StoreFullError(StoreError):
 
 class NotFoundError(StopcauseError):
     """Nothing has that name."""
+
+
+class QueryError(StopcauseError):
+    """Free SQL that cannot be run: it is not a reading statement, or the engine does not take it."""
+
+
+class QueryStoppedError(QueryError):
+    """Free SQL that was cut off."""
+
+    exit_code = 1

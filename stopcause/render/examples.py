@@ -49,4 +49,9 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("policy check policy.toml", "a file, before it is used"),
         ("policy check policy.d", "a folder of files, as one"),
     ),
+    "sql": (
+        ("sql .schema", "what there is to ask about"),
+        ("sql 'SELECT agent, count(*) FROM runs GROUP BY 1'", "runs of each agent"),
+        ("sql - -o csv < query.sql", "from a file, for a spreadsheet"),
+    ),
 }

@@ -32,6 +32,14 @@ class NoteFormat(StrEnum):
     MD = "md"
 
 
+class SheetFormat(StrEnum):
+    """How to print rows of any shape."""
+
+    TABLE = "table"
+    JSONL = "jsonl"
+    CSV = "csv"
+
+
 def _checked(context: typer.Context, parameter: typer.CallbackParam, text: str | None) -> str | None:
     """A list of verdicts that are none is told before anything is read."""
     del context
