@@ -1,0 +1,97 @@
+"""The names under which telemetry leaves: one event, one metric, their attributes. Others' dashboards rest on them.
+
+Own names are under `stopcause.`; what OpenTelemetry has a name for keeps that. No word in them is one that scrubbers
+redact (`REDACTED`), and nothing under these names is free text.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from stopcause.classifier.verdict import VerdictName
+from stopcause.receipts.vocabulary import Word
+
+SCOPE: Final = "stopcause"
+SERVICE: Final = "stopcause"
+JUDGED: Final = "stopcause.run.judged"
+REDACTED: Final = ("auth", "session", "secret", "credential", "cookie")
+
+
+class Attribute(Word):
+    """An attribute of the event, with what it says."""
+
+    EVENT = "stopcause.event", "the event's name again, for back ends that drop the field"
+    VERDICT_ID = "stopcause.verdict.id", "run, attempt and revision: the same verdict sent twice has the same id"
+    RUN_ID = "stopcause.run.id", "the run"
+    RUN_ATTEMPT = "stopcause.run.attempt", "which execution of the run, from 1"
+    VERDICT = "stopcause.verdict", "one of the eight verdicts"
+    REASON = "stopcause.verdict.reason", "which case of the verdict"
+    RULE = "stopcause.verdict.rule", "the rule that matched"
+    REVISION = "stopcause.verdict.revision", "from 1; each change of the verdict is one more"
+    SETTLED = "stopcause.verdict.settled", "whether nothing more is due for the run"
+    EVIDENCE = "stopcause.verdict.evidence", "names of the fields that decided"
+    FINDINGS = "stopcause.verdict.findings", "codes of what is worth saying beside it"
+    MISSING = "stopcause.verdict.missing", "what a wait lacks"
+    GROUP = "stopcause.verdict.group", "verdicts of one kind share it"
+    RETRY = "stopcause.verdict.retry", "whether to start the run again"
+    PREVIOUS = "stopcause.verdict.previous", "the verdict before this one, if any"
+    PREVIOUS_REASON = "stopcause.verdict.previous.reason", "and its reason"
+    CAUSE = "stopcause.stop.cause", "why control flow ended"
+    STEPS = "stopcause.step.count", "steps that were taken"
+    STEP_LIMIT = "stopcause.step.limit", "the least step limit that held"
+    TOOL_CALLS = "stopcause.tool.calls", "tool calls that were made"
+    DURATION = "stopcause.run.duration", "seconds, by the source's own clock"
+    RUN_SERVICE = "stopcause.run.service", "the service that ran the agent"
+    CONTRACT = "stopcause.contract", "what has to be true when it is done"
+    STAGE = "stopcause.stage", "observe or enforce"
+    OWNER = "stopcause.owner", "whose agent it is, as the policy says"
+    POLICY_VERSION = "stopcause.policy.version", "the version of the policy that judged it"
+    POLICY_DIGEST = "stopcause.policy.digest", "the digest of that policy's text"
+    CLASSIFIER = "stopcause.classifier.version", "the version of the rules"
+    AGENT = "gen_ai.agent.name", "the agent"
+    AGENT_VERSION = "gen_ai.agent.version", "its version"
+    CONVERSATION = "gen_ai.conversation.id", "the thread, where the application has one"
+    OPERATION = "gen_ai.operation.name", "always invoke_agent"
+    ERROR_TYPE = "error.type", "the type of the error that ended the run, where it is a type's name"
+    ENVIRONMENT = "deployment.environment.name", "where it ran"
+
+
+class Label(Word):
+    """An attribute of the metric. Never an id: each pair of values is a series that somebody pays for."""
+
+    VERDICT = "verdict", "the verdict at settling"
+    REASON = "reason", "its reason"
+    CAUSE = "cause", "the stop cause; absent where nothing stopped it"
+    AGENT = "agent", "the agent; absent where it has no name"
+    ENVIRONMENT = "environment", "where it ran; absent where that is not known"
+
+
+OVERFLOW: Final = "otel.metric.overflow"  # the specification's own mark for what a limit on series folded together
+OTHER_AGENTS: Final = "(other)"  # no agent can be called so
+
+
+class Counter(NamedTuple):
+    """A metric that only grows."""
+
+    name: str
+    unit: str
+    meaning: str
+
+    @property
+    def prometheus(self) -> str:
+        """What it is called in Prometheus: dots are underscores, a counted unit goes, a counter is a total."""
+        return f"{self.name.replace('.', '_')}_total"
+
+
+RUNS: Final = Counter("stopcause.runs", "{run}", "Runs that are settled, each counted once, when it settled.")
+
+SEVERITY: Final = {
+    VerdictName.VERIFIED_COMPLETE: "INFO",
+    VerdictName.BOUNDED_STOP: "INFO",
+    VerdictName.WAITING: "INFO",
+    VerdictName.WAITING_UNROUTED: "WARN",
+    VerdictName.FALSE_COMPLETE: "WARN",
+    VerdictName.UNCERTAIN: "WARN",
+    VerdictName.STUCK: "ERROR",
+    VerdictName.FAILED: "ERROR",
+}
