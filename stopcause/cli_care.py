@@ -4,20 +4,69 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from stopcause import cli_shared as shared
+from stopcause import settings
 from stopcause.errors import InputError
+from stopcause.render.caller import Hint
 from stopcause.render.door import Command, complain
-from stopcause.render.options import SheetFormat, StorePath
+from stopcause.render.options import Output, SheetFormat, StorePath, Utc
 
 if TYPE_CHECKING:  # what commands import for themselves
     from stopcause.render.screen import Screen
     from stopcause.render.sql import Sheet
 
 _MOST_ROWS = 1_000_000
+_LONGEST_WAIT = 24 * 3600  # seconds
+
+
+def doctor(
+    *,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for the first record, and say what it is.")] = False,
+    timeout: Annotated[str, typer.Option("--timeout", metavar="TIME", help="How long to wait: 30s, 10m.")] = "10m",
+    store: StorePath = None,
+    output: Output = None,
+    utc: Utc = False,
+) -> None:
+    """Say whether the store is well, and what to do where it is not.
+
+    Looks at the store, its journal, the spool, disk, versions, gaps and clocks, and changes nothing. Exit code 1 where
+    something is bad, or where no record came in time.
+    """
+    path, spool, seconds = settings.store_path(store), settings.spool_dir(), _seconds(timeout, _LONGEST_WAIT)
+    screen = shared.screen_for(output, store, utc=utc)
+    if wait:
+        _wait(screen, path, spool, seconds, timeout)
+        return
+    from stopcause.pipeline.doctor import visit
+    from stopcause.render.doctor import visit_objects, visit_screen
+
+    found = visit(path, spool, settings.policy_path(path), shared.clock())
+    screen.show(lambda pen: visit_screen(found, screen.caller, pen), lambda: visit_objects(found, screen.caller))
+    shared.exit_unless(found.is_well)
+
+
+def _wait(screen: Screen, path: Path, spool: Path, seconds: float, said: str) -> None:
+    from stopcause.pipeline.doctor_wait import wait_for_record
+    from stopcause.render.doctor import arrived_object, arrived_screen
+    from stopcause.render.pen import pasted
+
+    if screen.is_table:
+        complain(f"Waiting for a record in {path} or {spool}, at most {said}. Ctrl-C ends it.")
+    found = wait_for_record(path, spool, seconds)
+    if found is None:
+        complain(f"No record came in {said}. See what the store says: `doctor`; or send one: `ingest FILE`.")
+        raise typer.Exit(1)
+    screen.show(lambda pen: arrived_screen(found, shared.clock(), pen), lambda: [arrived_object(found)])
+    if found.where == "spool":
+        screen.hint(Hint(("ingest", found.folder), "take it in"), Hint(("doctor",), "see that all is well"))
+    else:
+        explain = [Hint(("explain",), "what became of it", pasted(found.run_id))] if found.run_id else []
+        screen.hint(*explain, Hint(("runs", "--attention"), "what needs somebody"))
 
 
 def sql(
@@ -100,10 +149,11 @@ def _seconds(text: str, most: int) -> float:
     except ValueError:
         raise typer.BadParameter("write 10s or 2m", param_hint="--timeout") from None
     if not 0 < seconds <= most:
-        raise typer.BadParameter(f"more than 0s, at most {most // 60}m", param_hint="--timeout")
+        raise typer.BadParameter(f"give more than 0s and at most {most // 60}m", param_hint="--timeout")
     return seconds
 
 
 def add_to(program: typer.Typer) -> None:
     """Registers these commands."""
-    program.command(cls=Command, rich_help_panel=shared.KEPT)(sql)
+    for command in (doctor, sql):
+        program.command(cls=Command, rich_help_panel=shared.KEPT)(command)

@@ -43,11 +43,34 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("explain e2b9", "the newest run of a group"),
         ("explain 9f3a1c --format md", "three lines for an incident channel"),
     ),
-    "policy": (("policy check", "the policy in use"), ("policy check policy.toml", "a file, before it is used")),
+    "policy": (
+        ("policy init > policy.toml", "a starter from what the store has seen"),
+        ("policy diff policy.toml", "what it would change, before it does"),
+        ("policy apply policy.toml", "put it in force"),
+    ),
+    "policy init": (("policy init > policy.toml", "then fill in owners and contracts"),),
     "policy check": (
         ("policy check", "the policy in use: beside the store, or STOPCAUSE_POLICY"),
         ("policy check policy.toml", "a file, before it is used"),
         ("policy check policy.d", "a folder of files, as one"),
+    ),
+    "policy explain": (
+        ("policy explain --agent invoice-agent --environment prod", "whose it is, and what done means"),
+        ("policy explain --agent pay-agent --kind tool_call --tool transfer_funds", "who answers that"),
+    ),
+    "policy diff": (
+        ("policy diff policy.toml", "the last 30 days of the store"),
+        ("policy diff policy.toml --fail-on FALSE_COMPLETE,UNCERTAIN", "exit 1, for a script"),
+        ("policy diff new.toml cases/ --against old.toml --format md", "a comment for a pull request"),
+    ),
+    "policy apply": (
+        ("policy apply policy.toml", "shows what changes, and asks"),
+        ("policy apply policy.d --yes", "a folder, without asking"),
+    ),
+    "doctor": (
+        ("doctor", "is the store well?"),
+        ("doctor --wait --timeout 2m", "has the new agent reported?"),
+        ("doctor -o jsonl", "for a probe; exit 1 where something is bad"),
     ),
     "sql": (
         ("sql .schema", "what there is to ask about"),

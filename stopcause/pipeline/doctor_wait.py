@@ -1,0 +1,52 @@
+"""Waiting for the first record of a store: looks into journal and spool now and then, opens and locks nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from stopcause.pipeline.doctor_files import last_lines, spool_folders
+from stopcause.pipeline.keeper import journal_folder
+from stopcause.receipts import codec
+from stopcause.receipts.codec import LineError
+from stopcause.render.doctor import Arrived
+
+_EVERY_S = 0.5
+
+
+def wait_for_record(store: Path, spool: Path, timeout_s: float) -> Arrived | None:
+    """The newest record, as soon as there is one; None where none came in time.
+
+    Args:
+        store: The database file; neither it nor its journal needs to exist.
+        spool: Where hooks leave their records.
+        timeout_s: Seconds to wait at most.
+    """
+    deadline = time.monotonic() + timeout_s
+    while True:
+        if (found := next(_newest(store, spool), None)) is not None:
+            return found
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return None
+        time.sleep(min(_EVERY_S, left))
+
+
+def _newest(store: Path, spool: Path) -> Iterator[Arrived]:
+    """The newest record of each place that has one."""
+    places = [("journal", journal_folder(store)), *(("spool", folder) for folder in spool_folders(spool))]
+    for where, folder in places:
+        for line in reversed(list(last_lines(folder))):
+            read = codec.read_line(line)
+            if not isinstance(read, LineError):
+                yield Arrived(
+                    where,
+                    folder,
+                    read.kind,
+                    getattr(read, "run_id", None),
+                    getattr(read, "agent", None),
+                    read.adapter,
+                    read.at,
+                )
+                break

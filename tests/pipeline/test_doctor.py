@@ -1,0 +1,601 @@
+"""The doctor on real stores with real faults: each is seen, named with a way out, and nothing is changed by looking."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from stopcause.classifier import rules
+from stopcause.classifier.policy import DEFAULT_POLICY
+from stopcause.pipeline import doctor_files
+from stopcause.pipeline.doctor import visit
+from stopcause.pipeline.doctor_wait import wait_for_record
+from stopcause.pipeline.keeper import Keeper, journal_folder
+from stopcause.receipts.journal import Journal
+from stopcause.render.caller import Hint
+from stopcause.render.doctor import Check, State, Visit, visit_objects, visit_screen
+from stopcause.render.hints import Caller
+from stopcause.render.pen import WIDTH, Pen, cells
+from stopcause.store.duckdb_store import DuckStore
+from stopcause.store.lock import lock_path
+from tests.support.machine import without_privileges
+
+ROOT = Path(__file__).parents[2]
+NOW = datetime.now(UTC).replace(microsecond=0)
+LIMIT = [{"name": "steps", "kind": "steps", "limit": 20}]
+
+
+def line(kind: str = "run.stopped", run_id: str = "r1", ago_s: float = 60, **fields: Any) -> bytes:  # noqa: ANN401
+    at = (NOW - timedelta(seconds=ago_s)).isoformat()
+    more = {"stop_cause": "natural", "steps": 3, "limits": LIMIT} if kind == "run.stopped" else {}
+    said = {"schema": "stopcause/1", "kind": kind, "run_id": run_id, "at": at, "agent": "a", **more, **fields}
+    return json.dumps(
+        said if kind in ("run.stopped", "run.started") else {k: said[k] for k in said if k != "agent"}
+    ).encode()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    """A well store with one run."""
+    path = tmp_path / "s.duckdb"
+    keep(path, line("run.started", ago_s=90, limits=LIMIT, seq=1), line(seq=2))
+    return path
+
+
+def keep(store: Path, *lines: bytes) -> None:
+    with Keeper.open(store, DEFAULT_POLICY, NOW) as keeper:
+        assert keeper.accept(lines, NOW).errors == []
+
+
+def visited(store: Path, policy: Path | None = None) -> Visit:
+    return visit(store, store.parent / "spool", policy, NOW)
+
+
+def check(store: Path, name: str) -> Check:
+    return next(each for each in visited(store).checks if each.name == name)
+
+
+def shown(found: Visit) -> list[str]:
+    lines = visit_screen(found, Caller("stopcause"), Pen(zone=UTC))
+    assert all(cells(each) <= WIDTH for each in lines if "stopcause " not in each and "/" not in each)
+    return lines
+
+
+def test_a_well_store_is_said_to_be(store: Path) -> None:
+    found = visited(store)
+
+    assert [each for each in found.checks if each.state is not State.OK] == []
+    assert found.is_well
+    assert shown(found)[-1] == f"The store is well: {len(found.checks)} checks, nothing to do."
+
+
+def test_looking_changes_nothing(store: Path) -> None:
+    with Journal(journal_folder(store)) as ahead:
+        ahead.append([line(run_id="r2")])
+    before = content(store), files_of(store)
+
+    visited(store)
+
+    assert (content(store), files_of(store)) == before
+
+
+def content(store: Path) -> list[list[tuple[Any, ...]]]:
+    tables = ("records", "verdicts", "policies", "journal_position", "schema_migrations")
+    with DuckStore.open(store) as opened:
+        return [opened.ask(f"FROM {table} ORDER BY ALL").rows for table in tables]
+
+
+def files_of(store: Path) -> dict[str, bytes]:
+    files = [path for path in store.parent.rglob("*") if path.is_file() and path != store]
+    return {path.name: path.read_bytes() for path in files}
+
+
+# Stores that cannot be opened
+
+
+@contextmanager
+def process(code: str, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """A process that has begun (it says so in a line), and waits until its input ends."""
+    more = {"PYTHONPATH": str(ROOT)}
+    command = (sys.executable, "-c", f"{code}\nprint('begun', flush=True); input()", *arguments)
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **more}
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "begun\n"
+        try:
+            yield other
+        finally:
+            other.communicate("\n", timeout=20)
+
+
+OWNS = (
+    "import sys, pathlib; from stopcause.store.duckdb_store import DuckStore\n"
+    "s = DuckStore.open(pathlib.Path(sys.argv[1]))"
+)
+
+
+def test_a_store_that_another_process_owns_is_looked_at_from_outside(store: Path) -> None:
+    (store.parent / "s.duckdb.tmp").mkdir()
+    with process(OWNS, str(store)) as owner:
+        found = visited(store)
+
+    said = {each.name: each for each in found.checks}
+    assert said["store"].state is State.LOOK
+    assert f"in use by process {owner.pid} (since " in said["store"].said
+    assert said["store"].do == f"ps -fp {owner.pid}"
+    assert {"disk", "journal", "spool", "leftovers", "policy"} <= said.keys()
+    assert said["leftovers"].state is State.OK
+    assert not {"gaps", "clock", "bounds"} & said.keys()
+    assert found.is_well
+
+
+def test_another_tool_that_has_the_file_open_is_bad(store: Path) -> None:
+    with process("import sys, duckdb; c = duckdb.connect(sys.argv[1])", str(store)) as other:
+        found = check(store, "store")
+
+    assert found.state is State.BAD
+    assert f"process {other.pid}, which is no stopcause" in found.said
+
+
+def test_a_file_that_is_no_database_is_a_line(store: Path) -> None:
+    store.write_bytes(b"certainly not a database, and longer than a page would be" * 100)
+
+    found = check(store, "store")
+
+    assert found.state is State.BAD
+    assert "is no DuckDB file" in found.said
+    assert isinstance(found.do, str)
+    assert found.do.startswith("mv ")
+
+
+def test_a_store_with_broken_blocks_is_a_line_for_each_check_that_meets_them(tmp_path: Path) -> None:
+    path = tmp_path / "s.duckdb"
+    keep(path, *(line(run_id=f"r{i}", ago_s=i, labels={"x": f"{i * 7919:x}"}) for i in range(3000)))
+    with path.open("r+b") as file:
+        for place in range(3 * 4096 + 100, path.stat().st_size, 4096):
+            file.seek(place)
+            file.write(b"\xff" * 64)
+
+    found = visited(path)
+
+    assert not found.is_well
+    assert any(each.state is State.BAD and each.name not in ("policy", "disk") for each in found.checks)
+    assert "Traceback" not in "\n".join(shown(found))
+
+
+def test_somebody_elses_database_is_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "s.duckdb"
+    connection = duckdb.connect(str(path))
+    connection.execute("CREATE TABLE theirs (i INTEGER)").fetchall()
+    connection.close()
+
+    found = check(path, "store")
+
+    assert found.state is State.BAD
+    assert "DuckDB file of something else" in found.said
+
+
+def test_a_newer_store_is_a_line(store: Path) -> None:
+    connection = duckdb.connect(str(store))
+    connection.execute("INSERT INTO schema_migrations VALUES ('9999_later', now()::TIMESTAMP)").fetchall()
+    connection.close()
+
+    found = check(store, "store")
+
+    assert found.state is State.BAD
+    assert "A newer stopcause wrote this store" in found.said
+
+
+def test_no_store_is_a_line_and_none_is_made(tmp_path: Path) -> None:
+    found = visited(tmp_path / "no" / "such.duckdb")
+
+    assert {each.name: each.state for each in found.checks}["store"] is State.LOOK
+    assert next(each.do for each in found.checks if each.name == "store") == Hint(("doctor", "--wait"))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_that_is_gone_is_made_again_from_its_journal(store: Path) -> None:
+    store.unlink()
+
+    found = check(store, "store")
+
+    assert (found.state, found.do) == (State.LOOK, Hint(("runs",)))
+    assert "makes it again from the journal" in found.said
+    assert not store.exists()
+    with Keeper.open(store, DEFAULT_POLICY, NOW) as keeper:
+        assert keeper.store.counts().records == 2
+
+
+@pytest.mark.parametrize("mode", [0o000, 0o444])
+def test_a_store_that_may_not_be_touched_is_a_line(mode: int, open_folder: Path) -> None:
+    path = open_folder / "s.duckdb"
+    keep(path, line())
+    open_folder.chmod(0o777)
+    path.chmod(mode)
+    with without_privileges():
+        found = check(path, "store")
+    path.chmod(0o600)
+
+    assert found.state is State.BAD
+    assert f"{path} may not be read and written by this user" in found.said
+    assert str(found.do).startswith("ls -ld ")
+
+
+def test_a_folder_that_may_not_be_written_is_a_line(open_folder: Path) -> None:
+    with without_privileges():
+        missing = check(open_folder / "s.duckdb", "store")
+        keep_out = check(open_folder / "deep" / "s.duckdb", "store")
+
+    for found in (missing, keep_out):
+        assert found.state is State.BAD
+        assert "may not be written by this user" in found.said
+
+
+# Files
+
+
+def test_little_room_is_said(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor_files, "_LITTLE", 10**12)
+    little = check(store, "disk")
+    monkeypatch.setattr(doctor_files, "_TOO_LITTLE", 10**12)
+    none = check(store, "disk")
+
+    assert (little.state, none.state) == (State.LOOK, State.BAD)
+    assert "free for store, journal, spool" in little.said
+    assert str(little.do).startswith("df -h ")
+
+
+def test_a_journal_ahead_of_the_store_is_said(store: Path) -> None:
+    with Journal(journal_folder(store)) as ahead:
+        ahead.append([line(run_id="r2"), line(run_id="r3")])
+
+    found = check(store, "journal")
+
+    assert (found.state, found.do) == (State.LOOK, Hint(("runs",)))
+    assert "2 lines not in the store yet" in found.said
+    keep(store)
+    assert check(store, "journal").state is State.OK
+
+
+def test_a_store_that_has_nothing_of_its_journal_is_behind(store: Path) -> None:
+    store.unlink()
+    DuckStore.open(store).close()
+
+    assert "2 lines not in the store yet" in check(store, "journal").said
+
+
+def test_a_line_that_a_crash_cut_off_is_said_before_and_after_it_is_put_aside(store: Path) -> None:
+    segment = journal_folder(store) / "00000001.ndjson"
+    with segment.open("ab") as file:
+        file.write(line()[:40])
+    before = check(store, "journal")
+    keep(store)
+    after = check(store, "journal")
+
+    assert (before.state, after.state) == (State.LOOK, State.LOOK)
+    assert "its last line is torn" in before.said
+    assert "cut 1 line off, never acknowledged" in after.said
+
+
+def test_a_journal_that_lost_something_is_bad(store: Path) -> None:
+    folder = journal_folder(store)
+    segment = folder / "00000001.ndjson"
+    whole = segment.read_bytes()
+
+    segment.write_bytes(whole[: whole.rindex(b"\n", 0, -1) + 1])
+    assert "lost its end" in check(store, "journal").said
+    segment.write_bytes(b'{"journal":"stopcause/1","segment":1}\n' + b"x" * len(whole))
+    assert check(store, "journal").state is State.BAD
+    segment.unlink()
+    assert "lost its end" in check(store, "journal").said
+    (folder / "00000002.ndjson").write_bytes(b'{"journal":"stopcause/1","segment":2}\n')
+    (folder / "00000004.ndjson").write_bytes(b'{"journal":"stopcause/1","segment":4}\n')
+    assert "segment 00000003 is missing" in check(store, "journal").said
+
+
+def test_a_store_without_its_journal_is_said(store: Path) -> None:
+    journal_folder(store).rename(store.parent / "elsewhere")
+
+    assert check(store, "journal").state is State.LOOK
+
+
+def test_what_broken_off_work_left_is_said_and_only_that(store: Path) -> None:
+    (store.parent / "s.duckdb.tmp").mkdir()
+    (store.parent / "s.duckdb.snapshot.new").touch()
+    (journal_folder(store) / "00000002.new").touch()
+    (store.parent / "theirs.tmp").touch()
+
+    found = check(store, "leftovers")
+
+    assert found.state is State.LOOK
+    assert "3 files" in found.said
+    assert "theirs" not in str(found.do)
+
+
+def test_lines_that_are_set_aside_are_said(store: Path) -> None:
+    (store.parent / "runs.jsonl.rejected.jsonl").write_text("{}\n", "utf-8")
+
+    assert check(store, "set aside").state is State.LOOK
+
+
+def test_a_log_that_the_last_owner_left_is_said(store: Path) -> None:
+    code = (
+        f"{OWNS}; s.note_policy(('d', 'i', 'v', 't'), __import__('datetime').datetime.now(__import__('datetime').UTC))"
+    )
+    with subprocess.Popen(
+        (sys.executable, "-c", f"{code}; print(flush=True); input()", str(store)),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)},
+    ) as owner:  # fmt: skip
+        assert owner.stdout is not None
+        owner.stdout.readline()
+        owner.kill()
+
+    found = check(store, "store")
+
+    assert found.state is State.LOOK
+    assert "ended without closing it" in found.said
+    assert check(store, "store").state is State.OK
+
+
+# The spool
+
+
+def test_what_waits_in_the_spool_is_said_with_whether_its_writer_lives(store: Path) -> None:
+    spool = store.parent / "spool"
+    with Journal(spool / "dead") as gone:
+        gone.append([line()])
+    Journal(spool / "empty").close()
+    with process(
+        "import sys; from stopcause.receipts.journal import Journal; j = Journal(sys.argv[1]); j.append([b'{}'])",
+        str(spool / "alive"),
+    ):
+        both = check(store, "spool")
+    after = check(store, "spool")
+
+    assert both.state is State.LOOK
+    assert "2 files of 2 writers" in both.said
+    assert "; 1 writer no longer running" in both.said
+    assert "; 2 writers no longer running" in after.said
+    assert after.do == Hint(("ingest", spool))
+
+
+def test_looking_at_a_spool_does_not_keep_its_writer_out(store: Path) -> None:
+    spool = store.parent / "spool"
+    Journal(spool).close()
+    check(store, "spool")
+
+    Journal(spool).close()
+
+
+# What is in the store
+
+
+def test_records_that_writers_lost_are_bad(store: Path) -> None:
+    keep(store, line(run_id="r2", seq=5, dropped=7))
+
+    found = check(store, "gaps")
+
+    assert (found.state, found.do) == (State.BAD, Hint(("explain",), "", "r2"))
+    assert "writers lost 7 records" in found.said
+
+
+def test_holes_in_the_numbers_of_a_run_are_bad_and_another_writer_makes_none(store: Path) -> None:
+    keep(store, line(run_id="r2", seq=1, adapter="a"), line("run.progress", "r2", seq=40, sign="output", adapter="b"))
+    assert check(store, "gaps").state is State.OK
+    keep(store, line("run.progress", "r2", seq=4, sign="output", adapter="a"))
+
+    found = check(store, "gaps")
+
+    assert found.state is State.BAD
+    assert "2 numbers missing between the records of 1 run" in found.said
+
+
+def test_lines_are_read_only_of_so_many_records(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep(store, line(run_id="r2", ago_s=5 * 3600, dropped=7))
+    monkeypatch.setattr("stopcause.pipeline.doctor._MOST_LINES", 2)
+
+    found = check(store, "gaps")
+
+    assert "of the last 6h" in found.said or "the last 6h" in found.said
+
+
+def test_runs_without_an_end_are_said(store: Path) -> None:
+    keep(store, line("run.started", "r2", 7200, lease_s=60, limits=LIMIT), line("run.started", "r3", limits=LIMIT))
+
+    found = check(store, "open")
+
+    assert found.state is State.LOOK
+    assert "1 run without an end beyond the lease, 1 run without an end or a lease" in found.said
+
+
+def test_a_lease_that_runs_is_none_of_them_until_it_is_over(store: Path) -> None:
+    keep(store, line("run.started", "r2", 10, lease_s=60, limits=LIMIT))
+
+    assert check(store, "open").state is State.OK
+    later = visit(store, store.parent, None, NOW + timedelta(minutes=2))  # and nobody has settled the store
+    assert next(each for each in later.checks if each.name == "open").state is State.LOOK
+
+
+def test_kinds_and_lines_of_a_newer_version_are_said(store: Path) -> None:
+    keep(store, line("run.dreamt", "r2"))
+    kinds = check(store, "kinds")
+    with Journal(journal_folder(store)) as newer:
+        newer.append([b'{"schema":"stopcause/9","kind":"run.slept","run_id":"r1"}'])
+    keep(store)
+    both = check(store, "kinds")
+
+    assert "1 record of kinds that this version does not know" in kinds.said
+    assert "1 line of the journal's end that this version cannot read" in both.said
+    assert both.state is State.LOOK
+
+
+def test_a_record_of_the_future_is_bad(store: Path) -> None:
+    keep(store, line(run_id="r2", ago_s=-7200))
+
+    found = check(store, "clock")
+
+    assert (found.state, found.do) == (State.BAD, Hint(("explain",), "", "r2"))
+    assert "1 record of the future, up to 2h ahead" in found.said
+
+
+def made_at(ago_s: float) -> str:
+    """A record id as a writer makes it: UUIDv7."""
+    milliseconds = int((NOW - timedelta(seconds=ago_s)).timestamp() * 1000)
+    return f"{milliseconds >> 16:08x}-{milliseconds & 0xFFFF:04x}-7000-8000-000000000000"
+
+
+def test_a_clock_that_went_back_is_said(store: Path) -> None:
+    keep(
+        store,
+        line("run.progress", "r2", 100, sign="output", record_id=made_at(100)),
+        line("run.progress", "r2", 103, sign="output", record_id=made_at(95)),  # within clock_skew
+    )
+    assert check(store, "clock").state is State.OK
+    keep(store, line(run_id="r2", ago_s=300, record_id=made_at(90)))
+
+    found = check(store, "clock")
+
+    assert (found.state, found.do) == (State.LOOK, Hint(("explain",), "", "r2"))
+    assert "1 time a writer's clock went back" in found.said
+
+
+def test_records_that_were_old_when_they_came_are_said(tmp_path: Path) -> None:
+    path = tmp_path / "s.duckdb"
+    keep(path, line(ago_s=3 * 86400))
+
+    assert "the newest record was 3d old when it came" in check(path, "clock").said
+
+
+def test_a_service_that_is_silent_is_named_and_one_that_sleeps_at_night_is_not(store: Path) -> None:
+    minute, day = 60, 86400
+    often = [line(run_id=f"o{i}", ago_s=2 * 3600 + i * 10 * minute, service="often") for i in range(40)]
+    nightly = [
+        line(run_id=f"n{i}.{k}", ago_s=day - 3600 + i * day + k * minute, service="nightly")
+        for i in range(6)
+        for k in range(30)
+    ]
+    keep(store, *often, *nightly)
+
+    found = check(store, "silent")
+
+    assert found.state is State.LOOK
+    assert found.said.startswith("often 2h")
+    assert "nightly" not in found.said
+
+
+def test_runs_without_a_bound_are_said(store: Path) -> None:
+    keep(store, line(run_id="r2", limits=None))
+
+    assert "1 run of 1 agent declared no limit" in check(store, "bounds").said
+
+
+def test_runs_that_could_not_be_judged_are_bad(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def match(facts: Any, _gone: object) -> None:  # noqa: ANN401
+        if facts.run_id == "r2":
+            raise ZeroDivisionError
+
+    with monkeypatch.context() as broken:
+        broken.setattr(rules, "RULES", (rules.RULES[0]._replace(match=match), *rules.RULES))
+        keep(store, line(run_id="r2"), line("run.dreamt", "r3"))
+
+    found = check(store, "judging")
+
+    assert (found.state, found.do) == (State.BAD, Hint(("explain",), "", "r2"))
+
+
+def test_verdicts_of_another_policy_are_said(store: Path) -> None:
+    policy = store.parent / "policy.toml"
+    policy.write_text('[policy]\nid = "prod"\nversion = "2"\n', "utf-8")
+
+    found = {each.name: each for each in visited(store, policy).checks}
+
+    assert "prod 2, digest " in found["policy"].said
+    assert found["verdicts"].state is State.LOOK
+    assert "1 verdict by another policy" in found["verdicts"].said
+
+
+def test_a_policy_that_cannot_be_used_is_bad_and_costs_no_other_check(store: Path) -> None:
+    policy = store.parent / "policy.toml"
+    policy.write_text("[policy\n", "utf-8")
+
+    found = {each.name: each for each in visited(store, policy).checks}
+
+    assert (found["policy"].state, found["policy"].do) == (State.BAD, Hint(("policy", "check")))
+    assert {"gaps", "clock", "bounds"} <= found.keys()
+    assert next(each.state for each in visited(store, store.parent / "gone.toml").checks if each.name == "policy") is (
+        State.BAD
+    )
+
+
+# Screens
+
+
+def test_each_fault_has_a_command_and_the_last_line_names_it(store: Path) -> None:
+    keep(store, line(run_id="r2", dropped=7, limits=None))
+    found = visited(store)
+
+    lines = shown(found)
+
+    assert lines[-1] == "Bad: gaps. Also look at bounds."
+    assert "                 stopcause explain r2" in lines
+    objects = list(visit_objects(found, Caller("stopcause", Path("s.duckdb"))))
+    assert next(each for each in objects if each["check"] == "gaps")["do"] == "stopcause explain r2 --store s.duckdb"
+    assert "\x1b[31mbad\x1b[0m   gaps" in "\n".join(visit_screen(found, Caller("stopcause"), Pen(colour=True)))
+
+
+# Waiting
+
+
+def test_waiting_ends_with_the_first_record(tmp_path: Path) -> None:
+    path = tmp_path / "new" / "s.duckdb"
+    report = threading.Timer(0.7, keep, (path, line("run.started", "r9", adapter="langgraph")))
+    report.start()
+    began = time.monotonic()
+
+    found = wait_for_record(path, tmp_path / "spool", 30)
+
+    report.join()
+    assert found is not None
+    assert 0.7 <= time.monotonic() - began < 10
+    assert (found.where, found.kind, found.run_id, found.agent, found.adapter) == (
+        "journal", "run.started", "r9", "a", "langgraph",
+    )  # fmt: skip
+
+
+def test_waiting_sees_what_a_hook_left_in_the_spool(tmp_path: Path) -> None:
+    with Journal(tmp_path / "spool" / "p1") as hook:
+        hook.append([b"not a record", line(run_id="r9"), b"{}"])
+
+    found = wait_for_record(tmp_path / "s.duckdb", tmp_path / "spool", 5)
+
+    assert found is not None
+    assert (found.where, found.folder, found.run_id) == ("spool", tmp_path / "spool" / "p1", "r9")
+
+
+def test_waiting_for_nothing_ends_in_time_and_makes_nothing(tmp_path: Path) -> None:
+    began = time.monotonic()
+
+    assert wait_for_record(tmp_path / "s.duckdb", tmp_path / "spool", 0.3) is None
+    assert 0.3 <= time.monotonic() - began < 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_waiting_locks_nothing(store: Path) -> None:
+    found = wait_for_record(store, store.parent / "spool", 5)
+
+    assert found is not None
+    assert lock_path(store).read_bytes() == b""
+    keep(store, line(run_id="r2"))
