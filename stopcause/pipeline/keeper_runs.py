@@ -53,6 +53,18 @@ def load_runs(store: DuckStore, run_ids: Collection[str]) -> Loaded:
     return loaded._replace(concerned=run_ids)
 
 
+def resumer_lines(store: DuckStore, run_ids: Collection[str]) -> dict[str, list[bytes]]:
+    """For each of these runs that others take up, the lines of those others; nothing is decoded."""
+    pairs = store.resumers_of(run_ids)
+    lines: dict[str, list[bytes]] = {}
+    for stored in store.records_of({resumer for _, resumer in pairs}):
+        lines.setdefault(stored.run_id, []).append(stored.line)
+    found: dict[str, list[bytes]] = {}
+    for run_id, resumer in pairs:
+        found.setdefault(run_id, []).extend(lines.get(resumer, ()))
+    return found
+
+
 def _load(store: DuckStore, run_ids: Collection[str], fresh: Sequence[AnyRecord]) -> Loaded:
     records, is_empty = _Records(), store.is_empty()
     if not is_empty:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from stopcause.classifier import policy as policies
@@ -23,10 +24,19 @@ Place = tuple[str | int, ...]
 
 
 class Checked(NamedTuple):
-    """What a policy file or folder says. `policy` is None where a fault is more than a warning."""
+    """What a policy file or folder says. `policy` is None where a fault is more than a warning.
+
+    `origin` has the file and line of every key and entry, by its place in the whole.
+    """
 
     policy: Policy | None
     faults: tuple[Fault, ...]
+    origin: Mapping[Place, tuple[Path, int]] = MappingProxyType({})
+
+    def where(self, *place: str | int) -> str:
+        """FILE:LINE of a key or entry; empty where that is not known."""
+        file, line = self.origin.get(place, (None, 0))
+        return f"{file}:{line}" if file else ""
 
 
 class Part(NamedTuple):
@@ -53,9 +63,15 @@ def load_policy(path: Path | None) -> Policy:
         InputError: No such file, or one that cannot be read.
         PolicyError: With every fault; each place begins with FILE:LINE.
     """
-    if path is None:
-        return DEFAULT_POLICY
-    checked = check_policy(path)
+    return DEFAULT_POLICY if path is None else usable(check_policy(path))
+
+
+def usable(checked: Checked) -> Policy:
+    """The policy that was found.
+
+    Raises:
+        PolicyError: It has faults; each place begins with FILE:LINE.
+    """
     if checked.policy is None:
         raise PolicyError(tuple(_named(fault) for fault in checked.faults if not fault.problem.warning))
     return checked.policy
@@ -72,8 +88,17 @@ def check_policy(path: Path) -> Checked:
     Raises:
         InputError: No such file, or one that cannot be read.
     """
+    return check_files(files_of(path), path)
+
+
+def check_files(files: Sequence[Path], path: Path) -> Checked:
+    """The same for files that are to be read as one; `path` is what a fault without a file is said of.
+
+    Raises:
+        InputError: A file that is not there or cannot be read.
+    """
     try:
-        parts = [_read(file) for file in _files(path)]
+        parts = [_read(file) for file in files]
     except _BrokenFileError as broken:
         return Checked(None, (broken.fault,))
     merged = merge(parts)
@@ -82,7 +107,14 @@ def check_policy(path: Path) -> Checked:
     except PolicyError as error:
         return Checked(None, (*merged.faults, *(_found(problem, merged, path) for problem in error.problems)))
     warnings = tuple(_found(problem, merged, path) for problem in policies.warnings(policy))
-    return Checked(None if merged.faults else policy, (*merged.faults, *warnings))
+    return Checked(None if merged.faults else policy, (*merged.faults, *warnings), merged.origin)
+
+
+def located(problems: Sequence[Problem], checked: Checked, path: Path) -> tuple[Fault, ...]:
+    """Problems of a policy that was read, with their files and lines."""
+    places = {_dotted(place): found for place, found in checked.origin.items()}
+    found = [(problem, places.get(problem.place, (path, 0))) for problem in problems]
+    return tuple(Fault(file, problem._replace(line=line)) for problem, (file, line) in found)
 
 
 # Files ----------------------------------------------------------------------------------------------------------------
@@ -96,7 +128,12 @@ class _BrokenFileError(Exception):
         self.fault = fault
 
 
-def _files(path: Path) -> list[Path]:
+def files_of(path: Path) -> list[Path]:
+    """The files of a policy: itself, or those of a folder in the order of their names.
+
+    Raises:
+        InputError: A folder without any.
+    """
     if not path.is_dir():
         return [path]
     found = sorted(file for file in path.iterdir() if file.suffix == ".toml")

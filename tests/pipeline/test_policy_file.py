@@ -105,7 +105,7 @@ def test_an_entry_that_is_never_reached_is_a_warning(tmp_path: Path) -> None:
     path = tmp_path / "policy.toml"
     path.write_text('[[agents]]\nmatch = { agent = "*" }\n\n[[agents]]\nmatch = { agent = "x" }\n', "utf-8")
 
-    policy, found = check_policy(path)
+    policy, found, _origin = check_policy(path)
 
     assert policy is not None
     assert [(each.problem.line, each.problem.place, each.problem.warning) for each in found] == [(4, "agents[1]", True)]
