@@ -9,6 +9,7 @@
     |   +-- StoreVersionError a store that a newer stopcause wrote
     |   +-- StoreFullError    the disk took no more; nothing acknowledged is lost
     +-- NotFoundError         no run, group or file by that name; says what was looked for
+    +-- ReportError           a report's parameter that is unknown, missing or not what it has to be
     +-- QueryError            free SQL that the engine does not take; says where, and what is near
         +-- QueryStoppedError free SQL that was cut off: it took too long, or too much
 
@@ -64,7 +65,11 @@ class StoreInUseError(StoreError):
 
 
 class StoreVersionError(StoreError):
-    """The store was written by a newer stopcause."""
+    """The store was written by a newer stopcause. `step` is the first change of its shape that this one lacks."""
+
+    def __init__(self, message: str, step: str = "") -> None:
+        super().__init__(message)
+        self.step = step
 
 
 class StoreFullError(StoreError):
@@ -73,6 +78,10 @@ class StoreFullError(StoreError):
 
 class NotFoundError(StopcauseError):
     """Nothing has that name."""
+
+
+class ReportError(StopcauseError):
+    """A parameter that a report does not take as it is; the message says its name, and the shape of what was given."""
 
 
 class QueryError(StopcauseError):

@@ -1,7 +1,7 @@
 """What a person points `ingest` at, as records and bad lines: files, folders, a stream. Nothing is held whole.
 
-NDJSON of records, NDJSON of case files, a case file of its own, one record in a `.json` file. Lines are read in chunks:
-one that is too long is counted, never held.
+NDJSON of records, NDJSON of case files, a case file of its own, one record in a `.json` file, an archive of Parquet
+files, a Parquet file with lines. Lines are read in chunks: one that is too long is counted, never held.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from typing import Any, BinaryIO, NamedTuple
 from stopcause.errors import InputError
 from stopcause.receipts import codec
 from stopcause.receipts.codec import MAX_LINE_BYTES, Kept, LineError
+from stopcause.store import archive
 
+PARQUET = ".parquet"
 SUFFIXES = (".json", ".jsonl", ".ndjson")
 REJECTED = ".rejected.jsonl"
 _CHUNK = 2 * 1024 * 1024
@@ -56,21 +58,36 @@ def expand(sources: Sequence[Path | BinaryIO]) -> list[Source]:
     """Every file of these, in order; a folder's in name order, without what `ingest` set aside there.
 
     Raises:
-        InputError: No such file.
+        InputError: No such file, or an archive that is not whole.
     """
     found: list[Source] = []
     for source in sources:
         if not isinstance(source, Path):
             found.append(Source("stdin", source, None, named=True))
         elif source.is_dir():
-            found += [_source(path, named=False) for path in sorted(source.rglob("*")) if _is_input(path)]
+            found += _inside(source)
         else:
             found.append(_source(source, named=True))
     return found
 
 
+def _inside(folder: Path) -> Iterator[Source]:
+    """The files of a folder. Of an archive those with records; it is held against its manifest first."""
+    archives = [path.parent for path in sorted(folder.rglob(archive.MANIFEST)) if path.is_file()]
+    whole = {each: archive.check(each, manifest) for each in archives if (manifest := archive.read_manifest(each))}
+    paths = (path for path in folder.rglob("*") if not any(path.is_relative_to(each) for each in whole))
+    files = [path for path in paths if _is_input(path)]
+    if parts := [path for path in files if archive.is_part(path)]:
+        raise InputError(
+            f"{parts[0].parents[2]} is no whole archive: {archive.MANIFEST} is missing. Copy it again; nothing was "
+            "taken in."
+        )
+    found = [*((path, False) for path in files), *((path, True) for each in whole.values() for path in each)]
+    yield from (_source(path, named=named) for path, named in sorted(found))
+
+
 def _is_input(path: Path) -> bool:
-    return path.suffix in SUFFIXES and not path.name.endswith(REJECTED) and path.is_file()
+    return path.suffix in (*SUFFIXES, PARQUET) and not path.name.endswith(REJECTED) and path.is_file()
 
 
 def _source(path: Path, *, named: bool) -> Source:
@@ -90,6 +107,8 @@ def read_source(source: Source, took: Took) -> Iterator[Kept | Bad]:
     try:
         if not isinstance(source.opened, Path):
             yield from _read_lines(source.opened, took)
+        elif source.opened.suffix == PARQUET:
+            yield from _read_parquet(source.opened, took)
         elif source.opened.suffix == ".json" and source.size is not None and source.size <= _WHOLE_BYTES:
             yield from _read_json(source.opened, took)
         else:
@@ -155,6 +174,22 @@ def _read_case_line(line: bytes, error: LineError) -> Iterator[Kept | Bad]:
             yield from _read_values(inside, error.line, "records[{}].{}")
             return
     yield Bad(error, line, len(line))
+
+
+# Parquet --------------------------------------------------------------------------------------------------------------
+
+
+def _read_parquet(path: Path, took: Took) -> Iterator[Kept | Bad]:
+    """The lines of a file's column `line`. An archive's files are whole: they were held against their manifest."""
+    number = 0
+    for lines in archive.lines_of(path):
+        for line in lines:
+            number += 1
+            if line is None or not line.strip():
+                continue
+            read = codec.keep_line(line, number)
+            yield Bad(read, line, len(line)) if isinstance(read, LineError) else read
+    took(path.stat().st_size)
 
 
 # JSON -----------------------------------------------------------------------------------------------------------------

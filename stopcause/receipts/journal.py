@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from stopcause.errors import StoreError, StoreInUseError
-from stopcause.receipts import segments
+from stopcause.receipts import segments, thinning
 from stopcause.receipts.segments import Position, read
 
 if sys.platform != "win32":
     import fcntl
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
 __all__ = ["Journal", "Position", "read"]  # who writes a journal reads it back: one name for both
 
@@ -116,6 +116,51 @@ class Journal:
                 segments.path_of(self.folder, number).unlink()
             _sync_folder(self.folder)
         return len(gone)
+
+    def begin_segment(self) -> Position:
+        """Begins the next segment where the current one has lines: then all of them are in segments that grow no more.
+
+        Returns:
+            The place of the first line to come. A position at the old end still reads on from there.
+
+        Raises:
+            StoreFullError: The disk took no more; the current segment stays.
+            StoreError: The disk failed, or this journal is closed or another process's.
+        """
+        self._check_usable()
+        with segments.reporting(self.folder):
+            if self._unclean:
+                self._cut()
+            if self._size > self._body:
+                self._begin(self._segment + 1)
+                _sync_folder(self.folder)
+                self._unlisted = False
+                self._end = Position(self._segment, self._size)
+        return self._end
+
+    def thin(self, stays: Callable[[Sequence[bytes]], Sequence[bool]]) -> thinning.Thinned:
+        """Writes each segment but the current one anew without the lines that are to go; the others stay in order.
+
+        A segment is the old one or the new one, whenever this is broken off. Positions inside a segment that lost lines
+        are good no more.
+
+        Args:
+            stays: For some lines, which of them stay.
+
+        Raises:
+            StoreFullError: The disk took no more; segments that were not reached are as they were.
+            StoreError: A segment cannot be read or written, or this journal is closed or another process's.
+        """
+        self._check_usable()
+        gone = thinning.Thinned(0, 0, 0)
+        with segments.reporting(self.folder):
+            for number in segments.numbers(self.folder):
+                if number < self._segment:
+                    gone = gone.plus(thinning.thin_segment(self.folder, number, stays))
+            _sync_folder(self.folder)
+            empty = thinning.first_with_lines(self.folder)
+        removed = self.remove_before(Position(empty, 0))
+        return gone._replace(segments=removed)
 
     def close(self) -> None:
         """Lets go of the folder. A second call does nothing; in a forked child it leaves the parent's lock alone."""

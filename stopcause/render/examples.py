@@ -43,6 +43,29 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("explain e2b9", "the newest run of a group"),
         ("explain 9f3a1c --format md", "three lines for an incident channel"),
     ),
+    "backup": (
+        ("backup stopcause.tar", "all of the store in one file"),
+        ("backup /backups/stopcause.tar", "nightly: takes the place of the last one"),
+    ),
+    "restore": (
+        ("restore stopcause.tar", "into the store in use, which must be empty"),
+        ("restore stopcause.tar --store try.duckdb", "elsewhere, to try the backup"),
+    ),
+    "forget": (
+        ("forget --before 30d --dry-run", "what would go, and what stays"),
+        ("forget --before 2026-10-31", "asks first"),
+        ("forget --before 30d --yes", "for a nightly job"),
+    ),
+    "export": (
+        ("export snapshot read.duckdb", "a file for dashboards and notebooks"),
+        ("export parquet archive", "every record and verdict, by day"),
+    ),
+    "export snapshot": (("export snapshot read.duckdb", "takes the place of the last one"),),
+    "export parquet": (
+        ("export parquet archive", "the whole store"),
+        ("export parquet archive --since 1d --before 0d", "yesterday (UTC)"),
+        ("export parquet archive --resume-tokens", "for another store"),
+    ),
     "policy": (
         ("policy init > policy.toml", "a starter from what the store has seen"),
         ("policy diff policy.toml", "what it would change, before it does"),
@@ -77,4 +100,23 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("sql 'SELECT agent, count(*) FROM runs GROUP BY 1'", "runs of each agent"),
         ("sql - -o csv < query.sql", "from a file, for a spreadsheet"),
     ),
+    "triage": (
+        ("triage ack e2b9 --reason known_cause", "out of sight until it gets worse"),
+        ("triage resolve e2b9 --in-version 2.4.1", "until it comes back"),
+    ),
+    "triage ack": (
+        ("triage ack e2b9 7c1e --reason known_cause", "out of sight for 7 days, or until they get worse"),
+        ("triage ack --verdict STUCK --agent 'crawl-*' --reason upstream", "shows what it chose, and asks"),
+        ("triage ack e2b9 --reopen", "takes it back"),
+    ),
+    "triage snooze": (
+        ("triage snooze e2b9 --until 4h --reason deploy", "for four hours"),
+        ("triage snooze e2b9 --count 100 --reason noise", "until 100 more runs end so"),
+    ),
+    "triage resolve": (
+        ("triage resolve e2b9 --in-version 2.4.1", "mended in a version that runs have"),
+        ("triage resolve e2b9 --in-version 2.5.0 --unreleased", "in one that is still to come"),
+        ("triage resolve e2b9 --ticket OPS-12", "mended now, elsewhere"),
+    ),
+    "triage assign": (("triage assign e2b9 --owner team:data", "in place of the policy's owner"),),
 }

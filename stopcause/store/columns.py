@@ -86,6 +86,11 @@ def run_ids_table(run_ids: Iterable[str]) -> pa.Table:
     return pa.table({"run_id": pa.array(list(run_ids), _TEXT)})
 
 
+def numbered_runs_table(run_ids: Sequence[str | None]) -> pa.Table:
+    """Columns `i`, `run_id`: names of runs, numbered from 0."""
+    return pa.table({"i": pa.array(range(len(run_ids))), "run_id": pa.array(run_ids, _TEXT)})
+
+
 def keys_table(keys: Sequence[tuple[str, datetime]]) -> pa.Table:
     """Columns `i`, `record_id`, `event_at`: keys of records, numbered from 0."""
     ids, times = zip(*keys, strict=True)

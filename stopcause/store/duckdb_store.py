@@ -8,7 +8,6 @@ One thread writes. Not here: the journal, and what a line or a verdict means.
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 import weakref
 from collections.abc import Collection, Iterator, Sequence
@@ -20,14 +19,14 @@ import duckdb
 import pyarrow as pa
 
 from stopcause.errors import NotFoundError, StoreError
-from stopcause.store import columns, faults
+from stopcause.store import columns, faults, way_back
+from stopcause.store.engine import MEMORY_LIMIT
 from stopcause.store.lock import StoreLock
-from stopcause.store.migrations import migrate
 from stopcause.store.queries import text
 from stopcause.store.rows import Counts, RecordRow, StoredLine, VerdictRow
 
-MEMORY_LIMIT = "25%"  # of the machine's; a settings row may replace it
-CHECKPOINT_AFTER = "128MB"  # of its log, in place of 16: each time, what does not fill a row group is written again
+__all__ = ["MEMORY_LIMIT", "Answer", "DuckStore", "StaleHour", "StoredPosition"]
+
 _FEW_RUNS = 1000  # up to here it pays to find rows by their keys before their lines are read
 _DAY_ONE = datetime(1, 1, 1, tzinfo=UTC)
 _CANDIDATES = 5
@@ -77,7 +76,7 @@ class DuckStore:
         Raises:
             StoreInUseError: Another process owns it.
             StoreVersionError: A newer stopcause wrote it.
-            StoreFullError: The disk has no room for it.
+            StoreFullError: The disk has no room for it, or for the copy that is kept when its shape changes.
             StoreError: It cannot be opened; the message says what to do.
         """
         with contextlib.ExitStack() as undo:
@@ -87,25 +86,27 @@ class DuckStore:
                 lock = StoreLock(path)
                 undo.callback(lock.release)
             with faults.translated(path):
-                connection = _connect(path, memory_limit, threads or _processors())
-                undo.callback(connection.close)
-                migrate(connection)
+                connection = way_back.opened(path, memory_limit, threads)
             undo.pop_all()
         return cls(connection, path, lock)
 
     def close(self) -> None:
         """Closes every thread's cursor, the engine, then the lock. A second call does nothing."""
-        if self._closed:
-            return
-        self._closed = True
         try:
-            for cursor in list(self._cursors):
-                cursor.close()
-            with faults.translated(self.path):
-                self._connection.close()
+            self.close_engine()
         finally:
             if self._lock:
                 self._lock.release()
+
+    def close_engine(self) -> None:
+        """Puts the file to rest and keeps the lock: for a backup or a snapshot. A second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        for cursor in list(self._cursors):
+            cursor.close()
+        with faults.translated(self.path):
+            self._connection.close()
 
     def __enter__(self) -> Self:
         return self
@@ -264,6 +265,41 @@ class DuckStore:
         """
         return Answer(*self._run(query, parameters, None))
 
+    @contextlib.contextmanager
+    def batches(
+        self, query: str, parameters: dict[str, Any] | None = None, *, rows: int
+    ) -> Iterator[pa.RecordBatchReader]:
+        """A query's rows as Arrow batches of at most so many rows, one at a time in memory, in the order of the table.
+
+        Raises:
+            StoreError: The engine failed.
+        """
+        with faults.translated(self.path):
+            cursor = self._connection.cursor()  # one of its own: an open result blocks its cursor
+            self._cursors.add(cursor)
+            try:
+                yield cursor.sql(query, params=parameters).to_arrow_reader(rows)
+            finally:
+                cursor.close()
+
+    # Forgetting -------------------------------------------------------------------------------------------------------
+
+    def forgotten_of(self, run_ids: Sequence[str | None]) -> set[int]:
+        """Which of these runs the temporary table `forgotten` of this thread names, by their places in `run_ids`."""
+        return {i for (i,) in self._ask(text("forget_matching"), wanted=columns.numbered_runs_table(run_ids))}
+
+    def remove_runs(self) -> None:
+        """Removes all rows of the runs that the temporary table `forgotten` of this thread names, in one transaction.
+
+        Raises:
+            StoreFullError: The disk took no more; nothing is removed.
+            StoreError: The engine failed; nothing is removed.
+        """
+        with self._transaction() as cursor:
+            for table in ("records", "verdicts"):
+                cursor.execute(f"DELETE FROM {table} WHERE run_id IN (SELECT run_id FROM forgotten)").fetchall()  # noqa: S608
+        self._ask("CHECKPOINT")  # only then other rows take the place
+
     # Inside -----------------------------------------------------------------------------------------------------------
 
     def _cursor(self) -> duckdb.DuckDBPyConnection:
@@ -328,31 +364,6 @@ def _registered(cursor: duckdb.DuckDBPyConnection, name: str, table: pa.Table | 
         yield
     finally:
         cursor.unregister(name)
-
-
-def _connect(path: Path | None, memory_limit: str, threads: int) -> duckdb.DuckDBPyConnection:
-    """The engine, shut off from everything but its own file. Some options only exist once it is open."""
-    config: dict[str, str | bool | int | float | list[str]] = {
-        "memory_limit": memory_limit,
-        "temp_directory": f"{path}.tmp" if path else "",  # in memory: nothing of it ever reaches a disk
-        "threads": threads,
-        "checkpoint_threshold": CHECKPOINT_AFTER,
-        "autoinstall_known_extensions": False,
-        "autoload_known_extensions": False,
-    }
-    connection = duckdb.connect(str(path or ":memory:"), config=config)
-    try:
-        for setting in ("GLOBAL TimeZone = 'UTC'", "enable_external_access = false", "lock_configuration = true"):
-            connection.execute(f"SET {setting}").fetchall()
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _processors() -> int:
-    """How many this process may use, which in a container is not how many there are."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _make_folder(folder: Path) -> None:

@@ -46,12 +46,17 @@ def migrate(connection: duckdb.DuckDBPyConnection, steps: Sequence[Migration] = 
         StoreVersionError: A newer stopcause wrote the store. Nothing was changed.
         StoreError: The file is a database of something else. Nothing was changed.
     """
-    applied = _applied(connection)
-    _check_known(applied, steps)
-    missing = [step for step in steps if step.name not in applied]
+    missing = pending(connection, steps)
     for step in missing:
         _run(connection, step)
     return tuple(step.name for step in missing)
+
+
+def pending(connection: duckdb.DuckDBPyConnection, steps: Sequence[Migration] = MIGRATIONS) -> list[Migration]:
+    """The steps that a store lacks, oldest first. Raises what `migrate` raises."""
+    applied = _applied(connection)
+    _check_known(applied, steps)
+    return [step for step in steps if step.name not in applied]
 
 
 def _applied(connection: duckdb.DuckDBPyConnection) -> list[str]:
@@ -69,7 +74,8 @@ def _check_known(applied: Sequence[str], steps: Sequence[Migration]) -> None:
     if unknown := [name for name in applied if name not in known]:
         raise StoreVersionError(
             f"A newer stopcause wrote this store: it is at {unknown[-1]}, this version knows {steps[-1].name}. "
-            "Nothing was changed. Upgrade: pip install -U 'stopcause[server]'"
+            "Nothing was changed. Upgrade: pip install -U 'stopcause[server]'",
+            unknown[0],
         )
 
 

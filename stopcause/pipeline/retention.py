@@ -1,0 +1,141 @@
+"""Retention by whole UTC days: runs that opened before a day go, with all of their records and verdicts.
+
+Runs that wait, run or are not settled stay, and so do runs that take up one that stays. The journal loses their lines
+first, segment by segment, then the store its rows: whenever this is broken off, a run that stays is in both, and doing
+it again ends it. Not here: asking whether to (`cli_keep`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime, time
+from pathlib import Path
+from typing import NamedTuple
+
+import pydantic_core
+
+from stopcause.classifier.policy import parse_duration
+from stopcause.errors import InputError, StoreError
+from stopcause.pipeline.keeper import journal_folder
+from stopcause.receipts import journal
+from stopcause.receipts.journal import Journal
+from stopcause.receipts.segments import Position
+from stopcause.receipts.thinning import Thinned
+from stopcause.store import way_back
+from stopcause.store.columns import utc
+from stopcause.store.duckdb_store import DuckStore
+from stopcause.store.queries import text
+
+
+class Plan(NamedTuple):
+    """What would go, and how many older runs stay: because they wait, run, are unsettled, or take up one that stays."""
+
+    before: datetime
+    runs: int
+    records: int
+    first: datetime | None
+    last: datetime | None
+    waiting: int
+    running: int
+    unsettled: int
+    resuming: int
+    copies: tuple[Path, ...]  # from before upgrades; they hold what goes, and cannot be read on from afterwards
+
+
+class Forgotten(NamedTuple):
+    """What went: runs and records of the store, lines and bytes of the journal, and its segments that are gone."""
+
+    plan: Plan
+    lines: int
+    bytes: int
+    segments: int
+
+
+def first_day(said: str, now: datetime) -> datetime:
+    """The UTC midnight that `30d` (so many days before now) or `2026-10-31` means.
+
+    Raises:
+        InputError: It is neither, or a day to come.
+    """
+    today = datetime.combine(now.astimezone(UTC).date(), time(), UTC)
+    try:
+        day = date.fromisoformat(said) if "-" in said else (now.astimezone(UTC) - parse_duration(said)).date()
+    except (ValueError, OverflowError):
+        raise InputError(f"{said!r} is no day. Write a date, as 2026-10-31, or an age in days, as 30d.") from None
+    midnight = datetime.combine(day, time(), UTC)
+    if midnight > today:
+        raise InputError(f"{said} is a day to come. The latest is {today:%Y-%m-%d}: it keeps the runs of today.")
+    return midnight
+
+
+@contextlib.contextmanager
+def owned(path: Path) -> Iterator[tuple[DuckStore, Journal]]:
+    """A store and its journal, for as long as nobody else may write them; all that the journal has is in the store.
+
+    Raises:
+        StoreInUseError: Another process owns it.
+        StoreError: The journal has more than the store.
+    """
+    with DuckStore.open(path) as store, Journal(journal_folder(path)) as spool:
+        stored = store.position()
+        start = Position(*stored) if stored else None
+        if next(journal.read(spool.folder, start, stop=spool.end, max_bytes=1), None) is not None:
+            raise StoreError(f"{spool.folder} has records that are not in the store yet. Run it again.")
+        yield store, spool
+
+
+def plan(store: DuckStore, before: datetime) -> Plan:
+    """What opened before this UTC midnight and would go. Changes nothing.
+
+    Raises:
+        StoreError: The engine failed.
+    """
+    asked = {"hour": int(before.timestamp() // 3600)}
+    store.ask(text("forget_held"), asked)
+    while True:
+        store.ask(text("forget_plan"), asked)
+        if not store.ask(text("forget_resumers")).rows:
+            break
+    (found,) = store.ask(text("forget_summary")).rows
+    runs, records, first, last, waiting, running, unsettled, resuming = found
+    copies = tuple(way_back.copies(store.path)) if store.path else ()
+    return Plan(before, runs, records, utc(first), utc(last), waiting, running, unsettled, resuming, copies)
+
+
+def forget(store: DuckStore, spool: Journal, before: datetime) -> Forgotten:
+    """Forgets it. Both must be `owned`.
+
+    Raises:
+        StoreFullError: The disk took no more. Some lines may be gone, and no run that stays; run it again.
+        StoreError: The journal or the store failed; the same holds.
+    """
+    planned = plan(store, before)
+    if not planned.runs:
+        return Forgotten(planned, 0, 0, 0)
+    gone = _forget_lines(store, spool, planned.copies)
+    store.remove_runs()
+    return Forgotten(planned, *gone)
+
+
+def _forget_lines(store: DuckStore, spool: Journal, copies: Sequence[Path]) -> Thinned:
+    """Takes the lines out. Until the store's position is in a new segment, no segment that it may be in is touched."""
+    store.commit((), (), spool.begin_segment())
+    for copy in copies:
+        copy.unlink(missing_ok=True)
+    return spool.thin(lambda lines: _stay(store, lines))
+
+
+def _stay(store: DuckStore, lines: Sequence[bytes]) -> list[bool]:
+    """Which lines are not of a run that goes. What cannot be read stays: a newer version may know what it is."""
+    gone = store.forgotten_of([_run_of(line) for line in lines])
+    return [i not in gone for i in range(len(lines))]
+
+
+def _run_of(line: bytes) -> str | None:
+    try:
+        value = pydantic_core.from_json(line)
+    except ValueError:
+        return None
+    run_id = value.get("run_id") if isinstance(value, dict) else None
+    return run_id if isinstance(run_id, str) else None
