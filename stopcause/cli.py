@@ -128,11 +128,11 @@ def runs(  # noqa: PLR0913 - one argument an option
     fail_on: FailOn = None,
 ) -> None:
     """List runs with their verdicts, or only what needs somebody."""
-    from stopcause.pipeline.attention import Scope
+    from stopcause.pipeline.attention import Scope, window_of_runs
 
     screen, names = shared.screen_for(output, store, utc=utc), options.verdicts_of(verdict)
     with shared.reading(store, screen) as (keeper, now):
-        window = shared.window_of(keeper, now, since, everything=everything)
+        window = window_of_runs(keeper, shared.window_of(keeper, now, since, everything=everything))
         show = _show_attention if attention else _show_runs
         found = show(screen, keeper, Scope(window, agent, names, everything))
         screen.fresh(window)
@@ -290,28 +290,34 @@ def _show_runs(screen: Screen, keeper: Keeper, scope: Scope) -> Sequence[str | N
     from stopcause.render import lines, tables
     from stopcause.render.pen import pasted
 
-    rows = attention.rows_of(keeper, scope)
-    most = None if scope.everything else _SHOWN
+    rows = attention.rows_of(keeper, scope, None if scope.everything or not screen.is_table else _SHOWN)
+    listed = attention.listed(keeper, scope, rows)
     screen.show(
-        lambda pen: tables.runs_screen(attention.run_lines(rows), scope.window, pen, most=most),
+        lambda pen: tables.runs_screen(listed, scope.window, pen),
         lambda: (lines.row_object(row._asdict()) for row in rows),
     )
     newest = [Hint(("explain",), "the newest of them", pasted(row.run_id)) for row in rows[:1]]
     screen.hint(*newest or [Hint(("runs", "--all"), "every run")], _ATTENTION)
-    return [row.verdict for row in rows]
+    return list(listed.verdicts)
 
 
 def _show_attention(screen: Screen, keeper: Keeper, scope: Scope) -> Sequence[str | None]:
     from stopcause.pipeline import attention
-    from stopcause.render import lines, tables
+    from stopcause.render import attention as screens
+    from stopcause.render import lines
 
-    found, rows = attention.attention_of(keeper, scope)
+    found = attention.attention_of(keeper, scope)
+    shown = (*found.groups, *found.hidden) if scope.everything else found.groups
+    states = {group.fingerprint: screens.group_state(group) for group in shown}
     screen.show(
-        lambda pen: tables.attention_screen(found, scope.window, pen),
-        lambda: (lines.row_object(row._asdict()) for row in rows),
+        lambda pen: screens.attention_screen(found, scope.window, pen, everything=scope.everything),
+        lambda: (
+            lines.row_object(row._asdict()) | {"group_state": states[row.fingerprint]}
+            for row in attention.rows_behind(keeper, scope, shown)
+        ),
     )
-    screen.hint(*tables.attention_commands(found))
-    return [row.verdict for row in rows]
+    screen.hint(*screens.attention_commands(found))
+    return [group.verdict for group in shown]
 
 
 def _explained_run(name: str, store: Path | None, screen: Screen) -> Explained:

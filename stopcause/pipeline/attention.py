@@ -1,34 +1,49 @@
-"""What needs somebody, and in which order. Groups come from verdict rows; waits and windows from the keeper.
+"""What needs somebody, and in which order. Groups come counted from the store; what was said of them from `triage`.
 
-Here: the order of the plan, what the stage and the grace time hold back, and what is counted apart. Not here: triage
-(what people said about a group), which comes with its own records, and the layout.
+Here: the order of the plan, what the stage, the grace time and people's words hold back, and what is counted apart.
+Also the other questions of lists: the newest runs, the waits, one run with its group. Not here: the layout.
 """
 
 from __future__ import annotations
 
 import contextlib
 import re
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
-from stopcause.classifier.policy import AgentEntry, Policy, Subject
 from stopcause.classifier.verdict import VerdictName
 from stopcause.errors import NotFoundError
+from stopcause.pipeline import groups, triage
+from stopcause.pipeline.groups import DAY_ONE, Asked, Facts, Found, Rate
 from stopcause.pipeline.keeper import Keeper
+from stopcause.pipeline.triage import Standing
 from stopcause.render.sentences import action_of
-from stopcause.render.views import Apart, Attention, Explained, Group, GroupNote, Revision, RunLine, WaitLine, Window
+from stopcause.render.views import (
+    Apart,
+    Attention,
+    Explained,
+    Group,
+    GroupNote,
+    Listed,
+    Marks,
+    Revision,
+    RunLine,
+    WaitLine,
+    Window,
+)
 from stopcause.render.waits import wait_lines
+from stopcause.store.columns import utc
+from stopcause.store.queries import text
 from stopcause.store.rows import VerdictRow
 
 _REFUTED = "receipt_refuted"
-_PENDING = "receipt_pending"
-_ATTENTION = "attention"
-_GROUP_NAME = re.compile(r"[0-9a-f]{4}|[0-9a-f]{6}|[0-9a-f]{12}")
+_ATTENTION, _BOUNDED = "attention", "bounded"
 _SHORT_NAME = 4  # a group's, as lists show it; a run's has six
-_MINUTE = timedelta(minutes=1)
-_MEMORY = timedelta(days=30)  # how far back a group is looked for: older than that it is new again
+_MINUTE, _DAY = timedelta(minutes=1), timedelta(days=1)
+_PAGE = 200  # groups whose rows are read at once
 _ORDER: Final = (
     VerdictName.WAITING_UNROUTED,
     _REFUTED,
@@ -38,129 +53,10 @@ _ORDER: Final = (
     VerdictName.UNCERTAIN,
     VerdictName.BOUNDED_STOP,
 )
+_NO_MARKS, _NOTHING_SAID = Marks(), Standing()
 
 
-class Before(NamedTuple):
-    """What the store knew before the window: whether anything, and the groups of bounded stops."""
-
-    anything: bool = False
-    groups: Collection[str] = ()
-
-
-NOTHING_BEFORE = Before()
-
-
-def attend(
-    rows: Iterable[VerdictRow],
-    policy: Policy,
-    now: datetime,
-    before: Before = NOTHING_BEFORE,
-    *,
-    everything: bool = False,
-) -> Attention:
-    """Group what needs somebody, the most urgent first.
-
-    Args:
-        rows: The current row of each run of the window, and of every wait however old.
-        policy: Says stages, owners and the grace time.
-        now: The time that ages and the grace time count to.
-        before: Tells a bounded stop that is new from one that has been seen; without it none is new.
-        everything: Whether what is counted apart becomes groups too.
-    """
-    kept = list(rows)
-    sorted_out: dict[str, list[VerdictRow]] = defaultdict(list)
-    for row in kept:
-        pile = _pile(row, policy, now, before)
-        sorted_out[_ATTENTION if everything and pile else pile].append(row)
-    needing = _by_fingerprint(sorted_out[_ATTENTION])
-    groups = [_group(fingerprint, found, policy, before) for fingerprint, found in needing.items()]
-    return Attention(
-        groups=tuple(sorted(groups, key=_urgency)),
-        runs=len(kept),
-        agents=len({row.agent for row in kept}),
-        environments=tuple(sorted({row.environment for row in kept if row.environment})),
-        unproven=_apart(sorted_out["unproven"]),
-        pending=_apart(sorted_out["pending"]),
-        graced=_apart(sorted_out["graced"]),
-    )
-
-
-def _pile(row: VerdictRow, policy: Policy, now: datetime, before: Before) -> str:
-    """Where a row goes: attention, one of the piles that are counted apart, or nowhere (the empty word)."""
-    if row.verdict == VerdictName.WAITING_UNROUTED:
-        waits_since = row.stopped_at or row.last_at  # one that lies ahead, by a clock that does, grants no time
-        return "graced" if waits_since <= now < waits_since + policy.defaults.unrouted_grace else _ATTENTION
-    if row.verdict == VerdictName.FALSE_COMPLETE:
-        return _false_complete(row, policy)
-    if row.verdict == VerdictName.BOUNDED_STOP:
-        return _ATTENTION if before.anything and row.fingerprint not in before.groups else "seen"
-    always = (VerdictName.STUCK, VerdictName.FAILED, VerdictName.UNCERTAIN)
-    return _ATTENTION if row.verdict in always else ""
-
-
-def _false_complete(row: VerdictRow, policy: Policy) -> str:
-    if row.reason == _PENDING:
-        return "pending"
-    if entry_of(row, policy).stage == "observe":
-        return "unproven"
-    return _ATTENTION if row.contract or row.reason == _REFUTED else "unproven"
-
-
-def entry_of(row: VerdictRow, policy: Policy) -> AgentEntry:
-    """What the policy says about the agent of a row."""
-    return policy.agent(
-        Subject(
-            agent=row.agent,
-            agent_version=row.agent_version,
-            environment=row.environment,
-            framework=row.framework,
-            model=row.model,
-            provider=row.provider,
-            service=row.service,
-        )
-    )
-
-
-def _by_fingerprint(rows: Iterable[VerdictRow]) -> dict[str, list[VerdictRow]]:
-    groups: dict[str, list[VerdictRow]] = defaultdict(list)
-    for row in rows:
-        groups[row.fingerprint].append(row)
-    return groups
-
-
-def _group(fingerprint: str, rows: Sequence[VerdictRow], policy: Policy, before: Before) -> Group:
-    newest = max(rows, key=lambda row: (row.last_at, row.run_id))
-    entry = entry_of(newest, policy)
-    return Group(
-        fingerprint=fingerprint,
-        verdict=VerdictName(str(newest.verdict)),
-        reason=newest.reason,
-        agents=tuple(sorted({row.agent or "-" for row in rows})),
-        size=len(rows),
-        first=min(row.stopped_at or row.last_at for row in rows),
-        last=newest.last_at,
-        owner=entry.owner,
-        action=action_of(newest.rule),
-        stage=entry.stage,
-        detail=newest.detail,
-        missing=newest.missing,
-        run_id=newest.run_id,
-        new=before.anything and fingerprint not in before.groups and newest.verdict == VerdictName.BOUNDED_STOP,
-    )
-
-
-def _urgency(group: Group) -> tuple[int, float, str]:
-    """The plan's order; inside a place the newest first."""
-    place = _REFUTED if group.reason == _REFUTED else group.verdict
-    return _ORDER.index(place), -group.last.timestamp(), group.fingerprint
-
-
-def _apart(rows: Sequence[VerdictRow]) -> Apart:
-    until = max((row.judge_again_at for row in rows if row.judge_again_at), default=None)
-    return Apart(len(rows), len({row.agent for row in rows}), until)
-
-
-# From the keeper ------------------------------------------------------------------------------------------------------
+# What a list is about -------------------------------------------------------------------------------------------------
 
 
 def window(now: datetime, span: timedelta, words: str, newest_at: datetime | None) -> Window:
@@ -168,6 +64,14 @@ def window(now: datetime, span: timedelta, words: str, newest_at: datetime | Non
     end = min(now, newest_at) if newest_at else now
     words = re.sub(r"(?<=\d)(?=[a-z])", " ", words)
     return Window(now=now, span=words, since=end - span, newest_at=newest_at, by_newest=now - end >= _MINUTE)
+
+
+def window_of_runs(keeper: Keeper, given: Window) -> Window:
+    """The same window as far as runs go: what people said of last week's runs today does not make them older."""
+    until = groups.naive(groups.latest(given.now, keeper.policy))
+    newest = utc(keeper.store.ask(text("newest_of_runs"), {"until": until}).rows[0][0])
+    end = min(given.now, given.newest_at) if given.newest_at else given.now
+    return window(given.now, end - given.since, given.span, newest)
 
 
 class Scope(NamedTuple):
@@ -179,107 +83,45 @@ class Scope(NamedTuple):
     everything: bool = False
 
     @property
-    def since(self) -> datetime | None:
-        """From when on; None is from the first record."""
-        return None if self.everything else self.window.since
+    def since(self) -> datetime:
+        """From when on."""
+        return DAY_ONE if self.everything else self.window.since
+
+    @property
+    def asked(self) -> Asked:
+        """The same as a question to the store."""
+        now, newest_at = self.window.now, self.window.newest_at
+        return Asked(
+            since=self.since,
+            marked=self.window.since,
+            span=(min(now, newest_at) if newest_at else now) - self.window.since,
+            now=now,
+            verdicts=tuple(str(each or "") for each in self.verdicts),
+            agent=self.agent,
+        )
 
 
-class Found(NamedTuple):
-    """What needs somebody, and the rows behind it, the newest first."""
-
-    attention: Attention
-    rows: list[VerdictRow]
+# Runs -----------------------------------------------------------------------------------------------------------------
 
 
-def rows_of(keeper: Keeper, scope: Scope) -> list[VerdictRow]:
-    """The runs of a scope, the newest first."""
-    return keeper.store.rows(verdicts=scope.verdicts, agent=scope.agent, since=scope.since, limit=None)
+def rows_of(keeper: Keeper, scope: Scope, most: int | None = None) -> list[VerdictRow]:
+    """The runs of a scope, the newest first, as many as are printed."""
+    return keeper.store.rows(verdicts=scope.verdicts, agent=scope.agent, since=scope.since, limit=most)
 
 
-def attention_of(keeper: Keeper, scope: Scope) -> Found:
-    """What needs somebody in a scope, and every wait however old. The keeper has been settled as of its `now`."""
-    rows = _with_old_waits(keeper, scope)
-    before = NOTHING_BEFORE if scope.since is None else _before(keeper, scope, scope.since)
-    found = attend(rows, keeper.policy, scope.window.now, before, everything=scope.everything)
-    shown = {group.fingerprint for group in found.groups}
-    return Found(found, [row for row in rows if row.fingerprint in shown])
-
-
-def _with_old_waits(keeper: Keeper, scope: Scope) -> list[VerdictRow]:
-    rows = rows_of(keeper, scope)
-    wanted = scope.verdicts or (VerdictName.WAITING_UNROUTED,)
-    if VerdictName.WAITING_UNROUTED in wanted:
-        rows += keeper.store.rows(verdicts=(VerdictName.WAITING_UNROUTED,), agent=scope.agent, limit=None)
-    return list({(row.run_id, row.attempt): row for row in rows}.values())
-
-
-def _before(keeper: Keeper, scope: Scope, since: datetime) -> Before:
-    bounded = keeper.store.rows(
-        verdicts=(VerdictName.BOUNDED_STOP,), agent=scope.agent, since=since - _MEMORY, limit=None
-    )
-    older = {row.fingerprint for row in bounded if row.opened_at < since}
-    if older:
-        return Before(anything=True, groups=older)
-    return Before(anything=keeper.store.counts().runs > len(keeper.store.rows(since=since, limit=None)))
-
-
-def wait_lines_of(keeper: Keeper, now: datetime) -> list[WaitLine]:
-    """Everything that waits for somebody: what lacks something first, then by how soon it is due."""
-    found = [line for facts, verdict in keeper.waits(now) for line in wait_lines(facts, verdict)]
-    return sorted(found, key=_wait_order)
-
-
-def _wait_order(wait: WaitLine) -> tuple[bool, datetime, str]:
-    return not wait.missing, wait.since, wait.approval_id or wait.run_id
-
-
-def explained(keeper: Keeper, name: str, now: datetime) -> Explained:
-    """All about a run, or about the newest run of a group.
-
-    Raises:
-        NotFoundError: No run or group is called that, or several are; says what was looked for.
-    """
-    detail = keeper.detail(_run_named(keeper, name, now), now)
-    row = detail.history[-1] if detail.history else None
-    group = _alike(keeper, row, detail.verdict.group) if row else []
-    history = [_revision(each) for each in detail.history if each.attempt == detail.facts.attempt]
-    return Explained(detail.run, detail.facts, detail.verdict, history, _note(detail.verdict.group, group))
-
-
-def _alike(keeper: Keeper, row: VerdictRow, fingerprint: str) -> list[VerdictRow]:
-    """The runs of a group, from a while before this one on."""
-    since = row.opened_at - _MEMORY
-    asked = keeper.store.rows(
-        verdicts=(row.verdict,), agent=row.agent, environment=row.environment, since=since, limit=None
-    )
-    return [each for each in asked if each.fingerprint == fingerprint]
-
-
-def _run_named(keeper: Keeper, name: str, now: datetime) -> str:
-    """The run that a name means. A name of four is a group's first; a longer one is a run's, where one is called so."""
-    if not _GROUP_NAME.fullmatch(name):
-        return name
-    if len(name) > _SHORT_NAME:
-        with contextlib.suppress(NotFoundError):
-            return keeper.store.find_run(name)
-    return _newest_of_group(keeper, name, now - _MEMORY) or _newest_of_group(keeper, name, None) or name
-
-
-def _newest_of_group(keeper: Keeper, name: str, since: datetime | None) -> str | None:
-    """The newest run of the only group whose fingerprint ends so."""
-    rows = [row for row in keeper.store.rows(since=since, limit=None) if row.fingerprint.endswith(name)]
-    if len({row.fingerprint for row in rows}) != 1:
-        return None
-    return max(rows, key=lambda row: (row.last_at, row.run_id)).run_id
-
-
-def _revision(row: VerdictRow) -> Revision:
-    return Revision(row.as_of, VerdictName(row.verdict) if row.verdict else None, row.reason)
-
-
-def _note(fingerprint: str, group: Sequence[VerdictRow]) -> GroupNote | None:
-    """How many others ended the same way; none where the run is alone, or is told at another time than its row."""
-    return GroupNote(fingerprint, len(group) - 1, min(row.last_at for row in group)) if group[1:] else None
+def listed(keeper: Keeper, scope: Scope, rows: Sequence[VerdictRow]) -> Listed:
+    """The rows as a list, with how many runs there are of each verdict, and how many are older than the list."""
+    asked = scope.asked
+    chosen = {"since": groups.naive(asked.since), "verdicts": list(asked.verdicts), "agent": asked.agent}
+    verdicts: Counter[VerdictName | None] = Counter()
+    agents, older = set(), 0
+    for verdict, agent, is_older, runs in keeper.store.ask(text("run_counts"), chosen).rows:
+        if is_older:
+            older += runs
+        else:
+            verdicts[VerdictName(verdict) if verdict else None] += runs
+            agents.add(agent)
+    return Listed(tuple(run_lines(rows)), dict(verdicts), len(agents), older)
 
 
 def run_lines(rows: Iterable[VerdictRow]) -> list[RunLine]:
@@ -297,3 +139,200 @@ def run_lines(rows: Iterable[VerdictRow]) -> list[RunLine]:
         )
         for row in rows
     ]
+
+
+# Attention ------------------------------------------------------------------------------------------------------------
+
+
+def attention_of(keeper: Keeper, scope: Scope) -> Attention:
+    """What needs somebody in a scope, and every wait however old. The keeper has been settled as of its `now`."""
+    asked, now = scope.asked, scope.window.now
+    found = _merged(groups.found(keeper, asked)) if scope.everything else groups.found(keeper, asked)
+    needing = [each for each in found if each.pile in (_ATTENTION, _BOUNDED)]
+    marked = _marks(keeper, needing, asked)
+    stands = triage.standings(keeper, {each.fingerprint: each.due for each in needing}, now)
+    names = groups.short_names({each.fingerprint for each in found})
+    made = [
+        _group(each, names[each.fingerprint], marked[each.fingerprint], stands.get(each.fingerprint, _NOTHING_SAID))
+        for each in needing
+    ]
+    kept = sorted((each for each in made if scope.everything or _needs_somebody(each)), key=_urgency)
+    covered = groups.totals(keeper, asked)
+    return Attention(
+        groups=tuple(each for each in kept if not each.hidden),
+        hidden=tuple(each for each in kept if each.hidden),
+        runs=covered.runs,
+        agents=covered.agents,
+        environments=covered.environments,
+        unproven=_apart(found, "unproven"),
+        pending=_apart(found, "pending"),
+        graced=_apart(found, "graced"),
+    )
+
+
+def _merged(found: Iterable[Found]) -> list[Found]:
+    """Every group whole and in sight, whatever becomes of its runs otherwise."""
+    whole: dict[str, Found] = {}
+    for each in found:
+        other = whole.get(each.fingerprint)
+        whole[each.fingerprint] = each if other is None else _together(each, other)
+    return [each._replace(pile=_ATTENTION) for each in whole.values()]
+
+
+def _together(one: Found, other: Found) -> Found:
+    newest = max(one, other, key=lambda each: (each.last_at, each.run_id))
+    dues = [each.due for each in (one, other) if each.due]
+    return newest._replace(
+        size=one.size + other.size,
+        timely=one.timely + other.timely,
+        first_at=min(one.first_at, other.first_at),
+        due=min(dues, default=None),
+    )
+
+
+def _needs_somebody(group: Group) -> bool:
+    """A bound that fired as it usually does needs nobody."""
+    is_bounded = group.verdict is VerdictName.BOUNDED_STOP
+    return not is_bounded or group.marks.new or group.marks.escalating is not None
+
+
+def _marks(keeper: Keeper, found: Sequence[Found], asked: Asked) -> dict[str, Marks]:
+    rates = groups.rates(keeper, [each.fingerprint for each in found], asked) if found else None
+    if rates is None:
+        return {each.fingerprint: _NO_MARKS for each in found}
+    return {each.fingerprint: _marked(each.timely, rates[each.fingerprint]) for each in found}
+
+
+def _marked(timely: int, rate: Rate) -> Marks:
+    return Marks(new=timely > 0 and not rate.known, escalating=groups.escalation(timely, rate.usual))
+
+
+def _group(found: Found, name: str, marks: Marks, stands: Standing) -> Group:
+    return Group(
+        fingerprint=found.fingerprint,
+        name=name,
+        verdict=VerdictName(found.verdict),
+        reason=found.reason,
+        agent=found.agent,
+        environment=found.environment,
+        size=found.size,
+        first=found.first_at,
+        last=found.last_at,
+        owner=stands.owner or found.owner,
+        action=action_of(found.rule),
+        stage=found.stage,
+        detail=found.detail,
+        missing=found.missing,
+        run_id=found.run_id,
+        due=found.due,
+        marks=marks._replace(regressed=stands.regressed),
+        said=stands.said,
+    )
+
+
+def _urgency(group: Group) -> tuple[int, float, str]:
+    """The plan's order; inside a place the newest first."""
+    place = _REFUTED if group.reason == _REFUTED else group.verdict
+    return _ORDER.index(place), -group.last.timestamp(), group.fingerprint
+
+
+def _apart(found: Iterable[Found], pile: str) -> Apart:
+    piled = [each for each in found if each.pile == pile]
+    until = max((each.again_at for each in piled if each.again_at), default=None)
+    return Apart(sum(each.size for each in piled), len({each.agent for each in piled}), until)
+
+
+def rows_behind(keeper: Keeper, scope: Scope, shown: Sequence[Group]) -> Iterator[VerdictRow]:
+    """The runs of these groups in a scope, group by group, the newest of each page first."""
+    for first in range(0, len(shown), _PAGE):
+        fingerprints = [each.fingerprint for each in shown[first : first + _PAGE]]
+        yield from groups.rows_of(keeper, fingerprints, scope.since)
+
+
+def chosen(keeper: Keeper, scope: Scope, agent: str | None, *, hidden: bool) -> list[Group]:
+    """The groups that need somebody in a scope, of agents whose name has this pattern; `hidden`: the others too."""
+    found = attention_of(keeper, scope)
+    every = (*found.groups, *found.hidden) if hidden else found.groups
+    return [each for each in every if agent is None or fnmatchcase(each.agent or "", agent)]
+
+
+# Waits ----------------------------------------------------------------------------------------------------------------
+
+
+def wait_lines_of(keeper: Keeper, now: datetime) -> list[WaitLine]:
+    """Everything that waits for somebody: what lacks something first, then by how soon it is due."""
+    found = [line for facts, verdict in keeper.waits(now) for line in wait_lines(facts, verdict)]
+    return sorted(found, key=_wait_order)
+
+
+def _wait_order(wait: WaitLine) -> tuple[bool, datetime, str]:
+    return not wait.missing, wait.since, wait.approval_id or wait.run_id
+
+
+# One run --------------------------------------------------------------------------------------------------------------
+
+
+def explained(keeper: Keeper, name: str, now: datetime) -> Explained:
+    """All about a run, or about the newest run of a group.
+
+    Raises:
+        NotFoundError: No run or group is called that, or several are; says what was looked for.
+    """
+    run_id, by_group = _run_named(keeper, name, now)
+    detail = keeper.detail(run_id, now)
+    history = [_revision(each) for each in detail.history if each.attempt == detail.facts.attempt]
+    note = _note(keeper, detail.verdict.group, now, always=by_group)
+    return Explained(detail.run, detail.facts, detail.verdict, history, note)
+
+
+def _run_named(keeper: Keeper, name: str, now: datetime) -> tuple[str, bool]:
+    """The run that a name means, and whether it is a group's newest.
+
+    A name of four is a group's first; a longer one is a run's, where one is called so.
+    """
+    if not groups.NAME.fullmatch(name):
+        return name, False
+    if len(name) > _SHORT_NAME:
+        with contextlib.suppress(NotFoundError):
+            return keeper.store.find_run(name), False
+    called = groups.called(keeper, name, now)
+    if not called:
+        return name, False
+    fingerprint = groups.only(called, name)
+    return groups.facts_of(keeper, [fingerprint], now)[fingerprint].run_id, True
+
+
+def _revision(row: VerdictRow) -> Revision:
+    return Revision(row.as_of, VerdictName(row.verdict) if row.verdict else None, row.reason)
+
+
+def _note(keeper: Keeper, fingerprint: str, now: datetime, *, always: bool) -> GroupNote | None:
+    """The run's group; none where the run is alone, nothing was said of it, and nobody asked for the group.
+
+    There is none either where the run is told at another time than its row.
+    """
+    group = groups.facts_of(keeper, [fingerprint], now).get(fingerprint)
+    if group is None:
+        return None
+    stands = triage.standings(keeper, {fingerprint: group.due}, now).get(fingerprint, _NOTHING_SAID)
+    if not (always or group.size > 1 or stands.said or stands.owner):
+        return None
+    needs = group.verdict in _ORDER
+    return GroupNote(
+        fingerprint=fingerprint,
+        others=group.size - 1,
+        first=group.first_at,
+        last=group.last_at,
+        owner=stands.owner or group.owner,
+        marks=_marks_of(keeper, group, now)._replace(regressed=stands.regressed) if needs else _NO_MARKS,
+        said=stands.said,
+        differs=groups.differences(keeper, group, now) if needs else (),
+    )
+
+
+def _marks_of(keeper: Keeper, group: Facts, now: datetime) -> Marks:
+    """The marks of one group over the last day of runs, as the list shows them that covers a day."""
+    covered = window_of_runs(keeper, window(now, _DAY, "", None))
+    scope = Scope(covered, group.agent, (VerdictName(group.verdict),))
+    same = [each for each in groups.found(keeper, scope.asked) if each.fingerprint == group.fingerprint]
+    return _marks(keeper, same, scope.asked)[group.fingerprint] if same else _NO_MARKS

@@ -16,7 +16,7 @@ from stopcause import settings
 from stopcause.classifier.policy import Policy
 from stopcause.classifier.verdict import VerdictName
 from stopcause.errors import InputError
-from stopcause.pipeline import attention, cases
+from stopcause.pipeline import attention, cases, groups
 from stopcause.pipeline.ingest import ingest
 from stopcause.pipeline.keeper import Keeper
 from stopcause.pipeline.policy_file import load_policy
@@ -25,7 +25,7 @@ from stopcause.render import demo as parts
 from stopcause.render.caller import Hint, path_words
 from stopcause.render.hints import Caller, hint_lines
 from stopcause.render.pen import Pen
-from stopcause.render.views import Attention, CaseResult, Replay
+from stopcause.render.views import Attention, CaseResult, Replay, Window
 from stopcause.resources import data_folder
 
 # The policy of the recordings' own case files, but enforced: a test holds it against them.
@@ -115,7 +115,7 @@ def _store_parts(store: Path, policy: Policy, now: datetime, pen: Pen) -> Iterat
         seconds = time.perf_counter() - began
         runs = keeper.store.counts().runs
         yield parts.ingest_part(parts.Taken(runs, report.accepted, report.set_aside), seconds)
-        found = attention.attend(keeper.store.rows(limit=None), policy, now)
+        found = attention.attention_of(keeper, attention.Scope(Window(now, "", groups.DAY_ONE)))
         yield parts.attention_part(found, "runs --attention", pen)
         run_id = _claimed_done(found)
         yield parts.why_part(attention.explained(keeper, run_id, now), f"explain {run_id}", pen)

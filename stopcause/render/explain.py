@@ -18,8 +18,9 @@ from stopcause.receipts.vocabulary import LimitKind
 from stopcause.render import pen as hand
 from stopcause.render import seen, sentences, why
 from stopcause.render.answered import delivery_words, resume_action, unresumed, unresumed_sentence
+from stopcause.render.attention import mark_words, said_words
 from stopcause.render.pen import WIDTH, Pen, age, count, cut, fit
-from stopcause.render.views import Explained
+from stopcause.render.views import Difference, Explained, GroupNote
 
 _INDENT = 6
 _UNPROVEN = frozenset({"receipt_missing", "receipt_pending", "receipt_stale", "receipt_weak", "self_claim_only"})
@@ -237,10 +238,26 @@ def _history(it: Explained, pen: Pen) -> list[str]:
     for number, each in enumerate(it.history if len(it.history) > 1 else ()):
         head = "History " if number == 0 else " " * 8
         lines.append(f"{head}{_moment(it, each.as_of, pen)}  {_revision(each.verdict, each.reason, pen)}")
-    if it.group and it.group.others:
-        others = f"{count(it.group.others, 'more run')} ended the same way since {pen.time(it.group.first)}"
-        lines.append(cut(f"Group   {it.group.fingerprint[-4:]}: {others}", WIDTH))
-    return lines + _links(it)
+    return lines + (_group(it.group, it.facts.now, pen) if it.group else []) + _links(it)
+
+
+def _group(group: GroupNote, now: datetime, pen: Pen) -> list[str]:
+    """How many runs ended the same way and since when, what is worth saying of them, how they differ from others."""
+    last = f", last {age(now - group.last)} ago" if group.last else ""
+    runs = f"{count(group.others + 1, 'run')}, first {pen.time(group.first)}{last}"
+    told = [f"{group.fingerprint[-4:]}: {runs}"]
+    told += [marks] if (marks := mark_words(group.marks)) else []
+    told += [said_words(group.said, now, pen)] if group.said else []
+    lines = [cut(f"{'' if number else 'Group':<8}{text}", WIDTH) for number, text in enumerate(told)]
+    return lines + [
+        cut(f"{'':<8}{'' if number else 'differs in':<11}{each}", WIDTH)
+        for number, each in enumerate(map(_difference, group.differs))
+    ]
+
+
+def _difference(each: Difference) -> str:
+    inside, outside = f"{each.inside}/{each.of_inside}", f"{each.outside}/{each.of_outside}"
+    return f"{fit(f'{each.field} {each.value}', 36)}  {inside} v {outside}"
 
 
 def _moment(it: Explained, at: datetime, pen: Pen) -> str:
@@ -277,7 +294,8 @@ def explain_note(it: Explained, pen: Pen) -> list[str]:
     who = ", ".join(part for part in (_agent(it), verdict.environment, f"run {verdict.run_id}") if part)
     group = it.group
     runs = f"{group.others + 1} runs since {pen.time(group.first)}. " if group and group.others else ""
-    owner = f" Owner {it.facts.entry.owner}." if it.facts.entry.owner else ""
+    named = (group.owner if group else None) or it.facts.entry.owner
+    owner = f" Owner {named}." if named else ""
     return [
         f"**{verdict.verdict or hand.RUNNING} ({verdict.reason})** {who}",
         _why_text(it),

@@ -126,7 +126,7 @@ class Listed(NamedTuple):
 
 
 class Said(NamedTuple):
-    """What somebody said about a group. `until` and `count` end it; `over` says why it no longer hides the group."""
+    """What somebody said about a group. `until`, or so many more `runs`, end it; `over`: why it hides it no longer."""
 
     action: str
     at: datetime
@@ -134,7 +134,7 @@ class Said(NamedTuple):
     reason: str | None = None
     ticket: str | None = None
     until: datetime | None = None
-    count: int | None = None
+    runs: int | None = None
     in_version: str | None = None
     over: str = ""
 
@@ -193,6 +193,19 @@ class Apart(NamedTuple):
     runs: int = 0
     agents: int = 0
     until: datetime | None = None
+
+
+class TriageLine(NamedTuple):
+    """What was said of one group, as it was kept. `due`: the moment of a wait that ends it sooner than was asked."""
+
+    name: str
+    verdict: VerdictName
+    agent: str | None
+    reason: str
+    runs: int
+    said: Said
+    owner: str | None = None
+    due: datetime | None = None
 
 
 class Attention(NamedTuple):
@@ -257,7 +270,6 @@ class GroupNote(NamedTuple):
     others: int
     first: datetime
     last: datetime | None = None
-    name: str = ""
     owner: str | None = None
     marks: Marks = Marks()
     said: Said | None = None

@@ -1,156 +1,138 @@
-"""What needs somebody: the order, what the stage and the grace time hold back, what is new."""
+"""What needs somebody: the order, what the stage, the grace time and people's words hold back, and what is counted."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import datetime, timedelta
 
 import pytest
 
-from stopcause.classifier.policy import policy_from_mapping
-from stopcause.pipeline.attention import Before, attend, window
-from stopcause.store.rows import VerdictRow
+from stopcause.pipeline import attention, triage
+from stopcause.pipeline.attention import attention_of, window
+from stopcause.pipeline.triage import Order
+from stopcause.receipts.vocabulary import TriageAction
+from stopcause.render.views import Attention
+from tests.support.stops import DAY, HOUR, NOW, filled, finish, group_of, refuted, row_of, scope, stop, stops, wait
 
-NOW = datetime(2026, 11, 30, 8, tzinfo=UTC)
-ENFORCED = policy_from_mapping(
-    {"agents": [{"match": {"agent": "watched-*"}, "stage": "observe"}, {"stage": "enforce", "owner": "team:x"}]}
-)
-RULES = {
-    "FAILED": "failed",
-    "WAITING": "waiting",
-    "WAITING_UNROUTED": "waiting_unrouted",
-    "STUCK": "stuck",
-    "BOUNDED_STOP": "bounded_stop",
-    "VERIFIED_COMPLETE": "verified_complete",
-    "FALSE_COMPLETE": "false_complete",
-    "UNCERTAIN": "uncertain",
-    None: "running",
-}
-BLANK: dict[str, Any] = dict.fromkeys(VerdictRow._fields)
+OLD = stop("old", 3 * DAY, "model_failure", agent="other")  # that the store knew something before
+UNKNOWN = {"raw": "x", "normalized": "other"}
 
 
-def row(verdict: str | None, reason: str, ago: timedelta = timedelta(hours=1), **fields: Any) -> VerdictRow:  # noqa: ANN401
-    at = NOW - ago
-    known = {
-        "run_id": fields.get("fingerprint", f"{verdict}-{reason}"),
-        "attempt": 1,
-        "opened_at": at,
-        "agent": "a",
-        "contract": "c",
-        "verdict": verdict,
-        "reason": reason,
-        "rule": RULES[verdict],
-        "fingerprint": f"{verdict}-{reason}",
-        "stopped_at": at,
-        "last_at": at,
-        "missing": (),
-        "findings": (),
-    }
-    return VerdictRow(**{**BLANK, **known, **fields})
-
-
-def reasons(*rows: VerdictRow, before: Before = Before()) -> list[str]:  # noqa: B008 - a frozen value
-    return [group.reason for group in attend(rows, ENFORCED, NOW, before).groups]
+def reasons(found: Attention) -> list[str]:
+    return [group.reason for group in found.groups]
 
 
 def test_groups_come_in_the_order_of_the_plan() -> None:
-    rows = [
-        row("BOUNDED_STOP", "step_limit"),
-        row("UNCERTAIN", "finish_unknown"),
-        row("FALSE_COMPLETE", "receipt_missing"),
-        row("FAILED", "tool_failure"),
-        row("STUCK", "loop_guard"),
-        row("FALSE_COMPLETE", "receipt_refuted"),
-        row("WAITING_UNROUTED", "owner"),
+    lines = [
+        stop("bounded", cause="step_limit"),
+        finish("uncertain", finish_reason=UNKNOWN),
+        finish("missing"),
+        stop("failed", cause="tool_failure"),
+        stop("stuck"),
+        *(finish("refuted"), refuted("refuted", timedelta(minutes=59))),
+        wait("unrouted"),
     ]
+    with filled(OLD, lines) as keeper:
+        found = attention_of(keeper, scope())
 
-    assert reasons(*rows, before=Before(anything=True)) == [
+    assert reasons(found) == [
         *("owner", "receipt_refuted", "loop_guard", "tool_failure", "receipt_missing", "finish_unknown", "step_limit")
     ]
 
 
 @pytest.mark.parametrize(
-    "quiet",
+    "lines",
     [
-        row("VERIFIED_COMPLETE", "receipt"),
-        row("WAITING", "tool_call"),
-        row("WAITING", "answered"),
-        row(None, "running"),
-        row("FALSE_COMPLETE", "no_contract", contract=None),
-        row("FALSE_COMPLETE", "receipt_pending"),
-        row("FALSE_COMPLETE", "receipt_refuted", agent="watched-1"),
-        row("FALSE_COMPLETE", "empty_output", contract=None),
-        row("WAITING_UNROUTED", "owner", timedelta(seconds=119)),
-        row("BOUNDED_STOP", "step_limit"),
+        [wait("r", owner="team:x", deadline="2026-12-01T08:00:00Z", resume_token="t")],  # noqa: S106 - no secret
+        [finish("r", agent="free-1")],
+        [finish("r", timedelta(minutes=1))],
+        [finish("r", agent="watched-1")],
+        [finish("r", agent="watched-1"), refuted("r", timedelta(minutes=59))],
+        [wait("r", timedelta(seconds=119))],
+        [stop("r", cause="step_limit"), stop("before", 2 * DAY, "step_limit")],
     ],
-    ids=lambda each: f"{each.verdict}-{each.reason}-{each.agent}",
+    ids=["routed", "no_contract", "pending", "observed", "observed-refuted", "young", "usual-bound"],
 )
-def test_what_needs_nobody_is_in_no_group(quiet: VerdictRow) -> None:
-    assert reasons(quiet) == []
+def test_what_needs_nobody_is_in_no_group(lines: list[bytes]) -> None:
+    with filled(OLD, lines) as keeper:
+        assert row_of(keeper, "r").verdict
+        assert reasons(attention_of(keeper, scope())) == []
 
 
 def test_what_is_left_out_is_counted_apart() -> None:
-    until = NOW + timedelta(minutes=4)
-    found = attend(
-        [
-            row("FALSE_COMPLETE", "no_contract", contract=None),
-            row("FALSE_COMPLETE", "receipt_missing", agent="watched-1"),
-            row("FALSE_COMPLETE", "receipt_pending", judge_again_at=until),
-            row("WAITING_UNROUTED", "owner", timedelta(seconds=1)),
-        ],
-        ENFORCED,
-        NOW,
-    )
+    lines = [
+        finish("r1", agent="free-1"),
+        finish("r2", agent="watched-1"),
+        finish("r3", timedelta(minutes=6)),
+        wait("r4", timedelta(seconds=1)),
+    ]
+    with filled(lines) as keeper:
+        found = attention_of(keeper, scope())
 
+    assert found.groups == found.hidden == ()
     assert found.unproven[:2] == (2, 2)
-    assert found.pending == (1, 1, until)
+    assert found.pending == (1, 1, NOW + timedelta(minutes=4))
     assert found.graced.runs == 1
+    assert (found.runs, found.agents, found.environments) == (4, 3, ("prod",))
 
 
-def test_the_grace_time_ends_by_itself() -> None:
-    assert reasons(row("WAITING_UNROUTED", "owner", timedelta(minutes=2))) == ["owner"]
+def test_the_grace_time_ends_by_itself_and_a_time_ahead_grants_none() -> None:
+    with filled(wait("r", timedelta(minutes=2)), wait("ahead", -DAY)) as keeper:
+        assert [group.size for group in attention_of(keeper, scope()).groups] == [2]
 
 
 def test_the_stage_holds_back_only_what_is_not_proven() -> None:
-    rows = [row(verdict, "x", agent="watched-1") for verdict in ("STUCK", "FAILED", "UNCERTAIN", "WAITING_UNROUTED")]
+    lines = [
+        stop("r1", agent="watched-1"),
+        stop("r2", cause="tool_failure", agent="watched-1"),
+        finish("r3", finish_reason=UNKNOWN, agent="watched-1"),
+        wait("r4", agent="watched-1"),
+    ]
+    with filled(lines) as keeper:
+        assert len(attention_of(keeper, scope()).groups) == 4
 
-    assert len(attend(rows, ENFORCED, NOW).groups) == 4
 
-
-def test_a_bounded_stop_is_new_once_the_store_knew_something_before() -> None:
-    stop = row("BOUNDED_STOP", "step_limit")
-
-    assert reasons(stop) == []
-    assert reasons(stop, before=Before(anything=True, groups={stop.fingerprint})) == []
-    assert reasons(stop, before=Before(anything=True, groups={"other"})) == ["step_limit"]
-    assert attend([stop], ENFORCED, NOW, Before(anything=True)).groups[0].new
+def test_a_wait_without_a_route_is_there_however_old() -> None:
+    with filled(OLD, wait("r", 20 * DAY), stop("r2")) as keeper:
+        found = attention_of(keeper, scope())
+        assert reasons(found) == ["owner", "loop_guard"]
+        assert found.runs == 1
+        assert [row.run_id for row in attention.rows_behind(keeper, scope(), found.groups)] == ["r2", "r"]
+        assert reasons(attention_of(keeper, scope(verdicts=(None,)))) == []
+        assert reasons(attention_of(keeper, scope(agent="other"))) == []
 
 
 def test_a_group_sums_up_its_runs() -> None:
-    rows = [
-        row("STUCK", "loop_guard", timedelta(hours=5), run_id="old", agent="b"),
-        row("STUCK", "loop_guard", timedelta(hours=1), run_id="new"),
-    ]
+    with filled(stop("old", 5 * HOUR), stop("new", HOUR), stop("elsewhere", environment="test")) as keeper:
+        group, other = attention_of(keeper, scope()).groups
 
-    (group,) = attend(rows, ENFORCED, NOW).groups
-
-    assert (group.size, group.run_id, group.agents, group.owner) == (2, "new", ("a", "b"), "team:x")
-    assert (group.first, group.last) == (NOW - timedelta(hours=5), NOW - timedelta(hours=1))
+    assert (group.size, group.run_id, group.agent, group.owner) == (2, "new", "a", "team:x")
+    assert (group.first, group.last) == (NOW - 5 * HOUR, NOW - HOUR)
+    assert (group.environment, other.environment) == ("prod", "test")
     assert group.action.startswith("Read the last progress record")
     assert group.stage == "enforce"
+    assert group.name == group.fingerprint[-4:]
 
 
 def test_everything_makes_groups_of_what_is_counted_apart_but_not_of_what_is_fine() -> None:
-    rows = [
-        row("BOUNDED_STOP", "step_limit"),
-        row("FALSE_COMPLETE", "no_contract", contract=None),
-        row("VERIFIED_COMPLETE", "receipt"),
-        row("WAITING", "tool_call"),
-    ]
+    routed = wait("r4", owner="team:x", deadline="2026-12-01T08:00:00Z", resume_token="t")  # noqa: S106 - no secret
+    lines = [OLD, stop("r1", 2 * DAY, "step_limit"), finish("r2", agent="free-1"), routed]
+    with filled(lines) as keeper:
+        found = attention_of(keeper, scope(everything=True))
 
-    found = attend(rows, ENFORCED, NOW, everything=True)
+    assert reasons(found) == ["model_failure", "no_contract", "step_limit"]
 
-    assert [group.reason for group in found.groups] == ["no_contract", "step_limit"]
+
+def test_hidden_groups_are_counted_apart_and_come_back_with_everything() -> None:
+    with filled(OLD, stop("r1"), stop("r2", cause="tool_failure")) as keeper:
+        about = triage.groups.facts_of(keeper, [group_of(keeper, "r1")], NOW)
+        order = Order(TriageAction.ACKNOWLEDGED, "user:x", reason="known_cause")
+        triage.tell(keeper, list(about.values()), order, NOW)
+        found = attention_of(keeper, scope())
+        everything = attention_of(keeper, scope(everything=True))
+
+    assert reasons(found) == ["tool_failure"]
+    assert [(group.reason, group.said and group.said.actor) for group in found.hidden] == [("loop_guard", "user:x")]
+    assert [group.reason for group in everything.hidden] == ["loop_guard"]
 
 
 @pytest.mark.parametrize(
@@ -168,3 +150,29 @@ def test_a_window_counts_back_from_now_or_from_an_older_newest_record(
     found = window(NOW, timedelta(hours=24), "24h", newest)
 
     assert (found.since, found.by_newest, found.span) == (since, by_newest, "24 h")
+
+
+def test_what_people_say_today_of_old_runs_does_not_move_the_window() -> None:
+    later = NOW + 5 * DAY
+    with filled(stops(3), stop("ahead", -30 * DAY)) as keeper:
+        about = list(triage.groups.facts_of(keeper, [group_of(keeper, "ahead")], later).values())
+        triage.tell(keeper, about, Order(TriageAction.ASSIGNED, "user:x", owner="team:y"), later)
+        given = window(later, DAY, "24h", keeper.store.newest_at())
+        covered = attention.window_of_runs(keeper, given)
+
+    assert (given.since, given.by_newest) == (later - DAY, False)
+    assert (covered.since, covered.by_newest) == (NOW - HOUR - DAY, True)
+
+
+def test_runs_are_counted_whole_and_listed_as_far_as_they_are_shown() -> None:
+    with filled(stops(5), stops(3, 2 * DAY), stop("b", cause="tool_failure", agent="b")) as keeper:
+        rows = attention.rows_of(keeper, scope(), 2)
+        listed = attention.listed(keeper, scope(), rows)
+        narrow = attention.listed(keeper, scope(agent="b"), [])
+        everything = attention.listed(keeper, scope(everything=True), [])
+
+    assert len(listed.lines) == 2
+    assert (sum(listed.verdicts.values()), listed.agents, listed.older) == (6, 2, 3)
+    assert listed.verdicts == {"STUCK": 5, "FAILED": 1}
+    assert (narrow.verdicts, narrow.older) == ({"FAILED": 1}, 0)
+    assert (sum(everything.verdicts.values()), everything.older) == (9, 0)

@@ -1,0 +1,17 @@
+-- The current rows of groups: of the list, and every open wait without a route however old.
+WITH kept AS (
+    SELECT rowid AS place, sign, run_id, attempt, revision
+    FROM verdicts
+    SEMI JOIN (SELECT unnest($groups) AS fingerprint) AS wanted USING (fingerprint)
+    WHERE is_latest
+        AND ((hour >= $hour AND opened_at >= $since) OR verdict = 'WAITING_UNROUTED')
+)
+SELECT *
+FROM verdicts
+WHERE rowid IN (
+    SELECT kept.place
+    FROM kept
+    ANTI JOIN (SELECT run_id, attempt, revision FROM kept WHERE sign = -1) AS gone USING (run_id, attempt, revision)
+    WHERE sign = 1
+)
+ORDER BY opened_at DESC, run_id
