@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from stopcause.render import completion
+
 if TYPE_CHECKING:
     from stopcause.classifier.verdict import VerdictName
 
@@ -56,13 +58,9 @@ PolicyPath = Annotated[
 Output = Annotated[Format | None, typer.Option("--format", "-o", help="If not a table on a terminal, jsonl in a pipe.")]
 NoteOutput = Annotated[NoteFormat | None, typer.Option("--format", "-o", help="md is a note for an incident channel.")]
 Utc = Annotated[bool, typer.Option("--utc", help="Times in UTC instead of the local zone.")]
-Verdicts = Annotated[
-    str | None, typer.Option("--verdict", metavar="VERDICT,...", callback=_checked, help="Only runs with these.")
-]
-FailOn = Annotated[
-    str | None,
-    typer.Option("--fail-on", metavar="VERDICT,...", callback=_checked, help="Exit 1 if a run has one of these."),
-]
+_VERDICT_LIST = {"metavar": "VERDICT,...", "callback": _checked, "autocompletion": completion.verdicts}
+Verdicts = Annotated[str | None, typer.Option("--verdict", help="Only runs with these.", **_VERDICT_LIST)]
+FailOn = Annotated[str | None, typer.Option("--fail-on", help="Exit 1 if a run has one of these.", **_VERDICT_LIST)]
 Now = Annotated[str | None, typer.Option("--now", metavar="TIME", help="Judge as of this time: 2026-11-28T08:00:00Z.")]
 
 

@@ -85,7 +85,7 @@ def sheet_json(sheet: Sheet) -> Iterator[str]:
 
 def sheet_csv(sheet: Sheet) -> Iterator[str]:
     """The same for a spreadsheet; a text that it would take for a formula begins with an apostrophe."""
-    yield _csv_line(sheet.names)
+    yield _csv_line([_csv_cell(name) for name in sheet.names])
     for row in sheet.rows:
         yield _csv_line([_csv_cell(value) for value in row])
 
