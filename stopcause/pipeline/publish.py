@@ -33,6 +33,7 @@ _ROWS_AT_ONCE = 20_000
 _DAY_ONE = datetime(1, 1, 1, tzinfo=UTC)
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "stopcause/instance")
 _TYPE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*([.:/][A-Za-z_][A-Za-z0-9_]*)*")
+_CODE = re.compile(r"[a-z][a-z0-9_.]{0,40}")
 _QUIET = "no_contract"
 
 # Attributes that are a field of the row as it is.
@@ -44,7 +45,6 @@ _OF_ROW: Final[Mapping[Attribute, str]] = {
     Attribute.RULE: "rule",
     Attribute.REVISION: "revision",
     Attribute.SETTLED: "settled",
-    Attribute.EVIDENCE: "evidence",
     Attribute.MISSING: "missing",
     Attribute.GROUP: "fingerprint",
     Attribute.RETRY: "retry",
@@ -166,12 +166,19 @@ def _attributes(row: VerdictRow, before: _Before, told: model.RunStopped | None)
         Attribute.EVENT: names.JUDGED,
         Attribute.OPERATION: "invoke_agent",
         Attribute.VERDICT_ID: f"{row.run_id}/{row.attempt}/{row.revision}",
-        Attribute.FINDINGS: tuple(dict.fromkeys(found.partition("=")[0] for found in row.findings)),
+        Attribute.EVIDENCE: _codes(row.evidence, ":"),
+        Attribute.FINDINGS: _codes(row.findings, "="),
         Attribute.PREVIOUS: before.verdict,
         Attribute.PREVIOUS_REASON: before.reason,
         Attribute.ERROR_TYPE: _error_type(told),
     }
     return {str(name): value for name, value in made.items() if value not in (None, ())}
+
+
+def _codes(said: Sequence[str], mark: str) -> tuple[str, ...]:
+    """What stands before the mark, where it is one of our codes: what stands behind it is an id or a place."""
+    heads = dict.fromkeys(each.partition(mark)[0] for each in said)
+    return tuple(head for head in heads if _CODE.fullmatch(head))
 
 
 def _error_type(told: model.RunStopped | None) -> str | None:

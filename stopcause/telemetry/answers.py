@@ -81,7 +81,7 @@ class Heard:
 
     def _took(self, rejection: _Rejection) -> None:
         if rejection.items:
-            said = f"{self.url} rejected {rejection.items} {self.signal.meaning}{_quoted(rejection.words)}"
+            said = f"{self.url} rejected {rejection.items} of the {self.signal.meaning}{_quoted(rejection.words)}"
             self._note(said, rejected=rejection.items)
         else:
             self._note(None)

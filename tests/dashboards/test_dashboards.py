@@ -25,10 +25,10 @@ FILES = sorted(data_folder("dashboards").glob("*.json"))
 UNITS = {"short", "percentunit", "s"}
 VARIABLES = {"$__rate_interval": "5m", "$__range": "1d", "$environment": ".*", "$agent": ".*"}
 LABELS = {str(label) for label in names.Label}
-WORDS = {
-    "verdict": set(VerdictName),
+WORDS: dict[str, set[str]] = {
+    "verdict": {*VerdictName},
     "reason": {reason for rule in RULES for reason in rule.reasons},
-    "cause": set(StopCause),
+    "cause": {*StopCause},
 }
 
 
