@@ -22,8 +22,9 @@ _DAY_ONE = datetime(1970, 1, 1, tzinfo=UTC)
 _AGENTS, _ROUTES = 40, 20  # entries at most
 _FAMILY = 3  # names of one shape that become a pattern
 _BRANCH = 10  # names of one beginning that do
+_PATTERNS = 500  # that every name is held against, at most
 _CHANGING = re.compile(r"[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}|(?=[a-f]*\d)[0-9a-f]{6,}|\d+")
-_BEGINNING = re.compile(r"(.*[-_./:@+])[^-_./:@+]+")
+_SEPARATOR = re.compile(r"[-_./:@+]")
 _ANY_BUT_WORDS = re.compile(r"[^\w.:/@+*-]")
 
 
@@ -108,7 +109,13 @@ def folded_tools(asked: Iterable[Asked]) -> tuple[Asked, ...]:
 
 def _families(names: Counter[str]) -> dict[str, tuple[int, int]]:
     """Patterns and names, each with its runs and how many names it stands for. No name fits a pattern beside it."""
-    patterns = _patterns(names)
+    found = _housed(names, _shapes(names))
+    if len(found) > _AGENTS:  # then a common beginning says more than the forty busiest of them
+        found = _housed(names, [*_shapes(names), *_beginnings(found)])
+    return found
+
+
+def _housed(names: Counter[str], patterns: Sequence[str]) -> dict[str, tuple[int, int]]:
     found: dict[str, tuple[int, int]] = {}
     for name, runs in names.items():
         home = next((each for each in patterns if fnmatchcase(name, each)), _ANY_BUT_WORDS.sub("?", name))
@@ -117,20 +124,24 @@ def _families(names: Counter[str]) -> dict[str, tuple[int, int]]:
     return found
 
 
-def _patterns(names: Iterable[str]) -> list[str]:
-    """Patterns that stand for many names, the widest first."""
-    shapes = Counter(_shape(name) for name in names)
-    patterns = {shape for shape, size in shapes.items() if "*" in shape and size >= _FAMILY and shape.strip("*")}
-    left = [name for name in names if not any(fnmatchcase(name, each) for each in _near(name, patterns))]
-    branches = Counter(found[1] for name in left if (found := _BEGINNING.fullmatch(name)))
-    patterns |= {f"{branch}*" for branch, size in branches.items() if size >= _BRANCH}
-    return sorted(patterns, key=lambda each: (len(each), each))
+def _shapes(names: Iterable[str]) -> list[str]:
+    """Patterns for names that differ only in a number or an id, the widest first."""
+    shapes = Counter(_shape(name) for name in names).most_common(_PATTERNS)
+    found = [shape for shape, size in shapes if "*" in shape and size >= _FAMILY and shape.strip("*")]
+    return sorted(found, key=lambda each: (len(each), each))
 
 
-def _near(name: str, patterns: set[str]) -> Sequence[str]:
-    """The pattern of the name's own shape: the others are for other names, and there may be thousands."""
-    shape = _shape(name)
-    return (shape,) if shape in patterns else ()
+def _beginnings(names: Iterable[str]) -> list[str]:
+    """Patterns for names with one beginning, the longest that many of them share."""
+    left = [name for name in names if "*" not in name]
+    sizes = Counter(beginning for name in left for beginning in _beginnings_of(name))
+    shared = (next((each for each in _beginnings_of(name) if sizes[each] >= _BRANCH), "") for name in left)
+    return sorted({f"{beginning}*" for beginning in shared if beginning}, key=lambda each: (len(each), each))
+
+
+def _beginnings_of(name: str) -> list[str]:
+    """All that end with a separator, the longest first; not the name itself."""
+    return [name[: found.end()] for found in _SEPARATOR.finditer(name) if found.end() < len(name)][::-1]
 
 
 def _shape(name: str) -> str:
