@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-import getpass
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +16,7 @@ from stopcause.render.door import Command, Group, complain
 from stopcause.render.options import Output, StorePath
 
 _USER = "user:"
+_NO_LETTER = re.compile(r"[^A-Za-z0-9._:/@#+=~-]+")
 
 app = typer.Typer(
     cls=Group,
@@ -127,18 +128,17 @@ def _say(run: str, said: _Said, store: Path | None, output: str | None) -> None:
 
 
 def _actor(given: str | None) -> str:
-    """Who says so: as given, else who is logged in here."""
-    from stopcause.receipts.identifiers import is_identifier
+    """Who says so: as given, else who is logged in here, whatever that name is made of."""
+    import os
+    import pwd
 
     if given:
         return given
     try:
-        login = f"{_USER}{getpass.getuser()}"
-    except (KeyError, OSError, ImportError):  # a user that this machine does not know, as in many containers
-        login = ""
-    if not is_identifier(login):
-        raise typer.BadParameter("nobody with a name is logged in here; write user:NAME", param_hint="--actor")
-    return login
+        login = pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:  # a user that this machine does not know, as in many containers
+        login = f"uid-{os.geteuid()}"
+    return _USER + _NO_LETTER.sub("_", login)
 
 
 def add_to(program: typer.Typer) -> None:

@@ -7,10 +7,8 @@ verdict did not change, from the classifier's own facts.
 
 from __future__ import annotations
 
-import os
-import uuid
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 from stopcause.classifier.attempt import declared
@@ -19,6 +17,7 @@ from stopcause.classifier.rules import RULES
 from stopcause.classifier.verdict import VerdictName
 from stopcause.errors import StoreError
 from stopcause.pipeline.keeper import Detail, Keeper
+from stopcause.pipeline.triage import new_id
 from stopcause.receipts import codec, model
 from stopcause.receipts.identifiers import is_personal
 from stopcause.receipts.pseudonyms import pseudonym
@@ -27,8 +26,6 @@ from stopcause.render.outcome import Told
 from stopcause.render.sentences import reason_sentence
 from stopcause.render.views import Revision
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MILLISECOND = timedelta(milliseconds=1)
 _DECIDES = (VerdictName.VERIFIED_COMPLETE, VerdictName.FALSE_COMPLETE)
 _UNLISTED = ("issuer_unlisted", "refuted_unlisted")
 _REFUTED = "receipt_refuted"
@@ -86,7 +83,7 @@ def record_by_hand(keeper: Keeper, name: str, saying: Saying, now: datetime) -> 
 
 
 def _record(run: Detail, saying: Saying, now: datetime) -> model.OutcomeRecorded:
-    number = _uuid7(now)
+    number = new_id(now)
     return model.OutcomeRecorded(
         schema="stopcause/1",
         record_id=number,
@@ -106,14 +103,6 @@ def _record(run: Detail, saying: Saying, now: datetime) -> model.OutcomeRecorded
             evidence={"reason": saying.reason, **({"ticket": saying.ticket} if saying.ticket else {})},
         ),
     )
-
-
-def _uuid7(now: datetime) -> str:
-    """A UUIDv7 (RFC 9562): milliseconds, then chance."""
-    chance = int.from_bytes(os.urandom(10), "big")
-    value = ((now - _EPOCH) // _MILLISECOND) << 80 | chance
-    value = value & ~(0xF << 76) | 7 << 76
-    return str(uuid.UUID(int=value & ~(0x3 << 62) | 0x2 << 62))
 
 
 def _verdict(detail: Detail) -> Revision:

@@ -66,6 +66,27 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("export parquet archive --since 1d --before 0d", "yesterday (UTC)"),
         ("export parquet archive --resume-tokens", "for another store"),
     ),
+    "export otlp": (
+        ("export otlp --endpoint http://collector:4318", "events and the counter"),
+        ("export otlp --since 5m", "what a timer runs every two minutes"),
+        ("export otlp --dry-run -o jsonl", "what would leave, whole"),
+    ),
+    "outcome": (
+        ("outcome confirm 9f3a1c --contract invoice-created --reason invoice_seen", "you looked, and it is there"),
+        ("outcome refute 9f3a1c --contract invoice-created --reason not_found", "you looked, and it is not"),
+    ),
+    "outcome confirm": (
+        ("outcome confirm 9f3a1c --contract invoice-created --reason invoice_seen", "for all of its checks"),
+        ("outcome confirm 9f3a1c --contract invoice-created --check record --reason row_seen", "for one of them"),
+    ),
+    "outcome refute": (
+        ("outcome refute 9f3a1c --contract invoice-created --reason not_found --ticket OPS-118", "and where it is"),
+    ),
+    "report": (
+        ("report", "the questions that there are"),
+        ("report verdicts-by-day -p zone=Asia/Kolkata", "days of another time zone"),
+        ("report costs --since 30d -o csv", "for a spreadsheet"),
+    ),
     "policy": (
         ("policy init > policy.toml", "a starter from what the store has seen"),
         ("policy diff policy.toml", "what it would change, before it does"),

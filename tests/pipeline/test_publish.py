@@ -36,7 +36,7 @@ def line(kind: str = "run.stopped", run_id: str = "r1", after_s: float = 0, **fi
     return json.dumps({**known, **fields}).encode()
 
 
-def confirmed(run_id: str = "r1", after_s: float = 5, **fields: object) -> bytes:
+def confirmed(run_id: str = "r1", after_s: float = 5, **fields: Any) -> bytes:
     said: dict[str, object] = {"outcome_id": "o1", "strength": "read_back", "polarity": "confirmed"}
     said |= {"issuer": {"type": "destination", "id": "db"}, "pre_state": "absent", **fields}
     return line("outcome.recorded", run_id, after_s, outcome=said)
@@ -66,8 +66,14 @@ def sums(keeper: Keeper) -> dict[tuple[tuple[str, Any], ...], int]:
 
 def test_an_event_says_what_the_verdict_says(keeper: Keeper) -> None:
     trace, span = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
-    said = {"agent": "a1", "agent_version": "2", "environment": "prod", "service": "s", "thread_id": "t1"}
-    ids = {"trace_id": trace, "span_id": span, "sampled": True}
+    said: dict[str, Any] = {
+        "agent": "a1",
+        "agent_version": "2",
+        "environment": "prod",
+        "service": "s",
+        "thread_id": "t1",
+    }
+    ids: dict[str, Any] = {"trace_id": trace, "span_id": span, "sampled": True}
     keeper.accept([line(stop_cause="tool_failure", error={"type": "http.ReadTimeout"}, steps=3, **said, **ids)], NOW)
 
     event = only(keeper)
@@ -127,7 +133,7 @@ def test_every_attribute_is_a_name_of_the_list(keeper: Keeper) -> None:
     ],
 )
 def test_the_severity_is_the_verdicts_unless_nobody_enforces_it(
-    keeper: Keeper, fields: dict[str, object], severity: str
+    keeper: Keeper, fields: dict[str, Any], severity: str
 ) -> None:
     keeper.accept([line(**fields)], NOW)
 

@@ -155,8 +155,9 @@ def grpc_receiver(answering: Answering | None = None) -> Iterator[Received]:
         received.headers.append(dict(context.invocation_metadata()))
 
     server = grpc.server(futures.ThreadPoolExecutor(max_workers=2))
-    logs_grpc.add_LogsServiceServicer_to_server(_service(export_logs), server)
-    add_metrics: Any = metrics_grpc.add_MetricsServiceServicer_to_server  # generated, and without types
+    add_logs: Any = logs_grpc.add_LogsServiceServicer_to_server  # generated, and without types
+    add_metrics: Any = metrics_grpc.add_MetricsServiceServicer_to_server
+    add_logs(_service(export_logs), server)
     add_metrics(_service(export_metrics), server)
     received = Received(f"http://127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}")
     server.start()
