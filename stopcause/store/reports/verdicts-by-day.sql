@@ -1,0 +1,50 @@
+-- name: verdicts-by-day
+-- title: Verdicts by day
+-- question: How did runs end, day by day?
+-- for: SRE in the morning
+-- since: 14d
+-- empty: No run of that is here. Look further back with --since 30d, or at `runs --all`.
+-- parameter: zone | zone | local | the time zone that days begin and end in
+-- column: day | day | DAY | the day in that zone; a day without a run is left out
+-- column: runs | count | RUNS | runs that opened on it
+-- column: failed | count | F | runs that are FAILED: a failure ended it
+-- column: waiting | count | W | runs that are WAITING: it waits, and somebody is named
+-- column: waiting_unrouted | count | R | runs that are WAITING_UNROUTED: it waits, and something is missing
+-- column: stuck | count | S | runs that are STUCK: it got nowhere
+-- column: bounded_stop | count | B | runs that are BOUNDED_STOP: a bound, a denial or an abort ended it
+-- column: verified_complete | count | V | runs that are VERIFIED_COMPLETE: finished, and a receipt proves it
+-- column: false_complete | count | C | runs that are FALSE_COMPLETE: finished, and nothing proves it
+-- column: uncertain | count | U | runs that are UNCERTAIN: the evidence contradicts itself or is missing
+-- column: running | count | > | runs that go on
+-- Every zone's days begin at a quarter of an hour, most at a whole one. `$day_starts` are their beginnings in UTC.
+WITH quarters AS (
+    SELECT
+        CASE WHEN $whole_hours THEN hour * 4 ELSE epoch_us(opened_at) // 900000000 END AS quarter,
+        verdict,
+        sum(sign) AS runs
+    FROM verdicts
+    WHERE is_latest AND hour >= $hour AND opened_at >= $since
+        AND ($agent IS NULL OR agent = $agent)
+        AND ($environment IS NULL OR environment = $environment)
+    GROUP BY quarter, verdict
+),
+days AS (
+    SELECT unnest($day_starts::TIMESTAMP[]) AS starts_at, unnest($day_names::DATE[]) AS day
+)
+SELECT
+    day,
+    sum(runs)::BIGINT AS runs,
+    sum(CASE WHEN verdict = 'FAILED' THEN runs ELSE 0 END)::BIGINT AS failed,
+    sum(CASE WHEN verdict = 'WAITING' THEN runs ELSE 0 END)::BIGINT AS waiting,
+    sum(CASE WHEN verdict = 'WAITING_UNROUTED' THEN runs ELSE 0 END)::BIGINT AS waiting_unrouted,
+    sum(CASE WHEN verdict = 'STUCK' THEN runs ELSE 0 END)::BIGINT AS stuck,
+    sum(CASE WHEN verdict = 'BOUNDED_STOP' THEN runs ELSE 0 END)::BIGINT AS bounded_stop,
+    sum(CASE WHEN verdict = 'VERIFIED_COMPLETE' THEN runs ELSE 0 END)::BIGINT AS verified_complete,
+    sum(CASE WHEN verdict = 'FALSE_COMPLETE' THEN runs ELSE 0 END)::BIGINT AS false_complete,
+    sum(CASE WHEN verdict = 'UNCERTAIN' THEN runs ELSE 0 END)::BIGINT AS uncertain,
+    sum(CASE WHEN verdict IS NULL THEN runs ELSE 0 END)::BIGINT AS running
+FROM quarters ASOF JOIN days ON make_timestamp(quarter * 900000000) >= days.starts_at
+GROUP BY day
+HAVING sum(runs) > 0
+ORDER BY day DESC
+LIMIT $limit

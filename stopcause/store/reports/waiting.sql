@@ -1,0 +1,54 @@
+-- name: waiting
+-- title: Waiting now
+-- question: What waits for an answer, since when, and what does it lack?
+-- for: on-call owner
+-- empty: Nothing waits.
+-- column: approval_id | id | - | what waits; nothing where a run waits and does not say for what
+-- column: run_id | id | RUN | the run that waits
+-- column: agent | text | AGENT | its agent
+-- column: environment | text | - | prod, staging, ...
+-- column: verdict | verdict | - | WAITING, or WAITING_UNROUTED where this or another wait of the run lacks something
+-- column: waits_for | text | FOR | the gated tool, else the kind
+-- column: kind | text | - | tool_call, input_required, confirmation, external, sign_in
+-- column: tool | text | - | the gated tool
+-- column: owner | text | OWNER | who has to answer
+-- column: waits_since | time | - | since when
+-- column: age_s | seconds | AGE | how long by now, in seconds; waits are shown however old
+-- column: until | due | DUE | the earlier of the two that follow
+-- column: due | time | - | the soft deadline
+-- column: expires_at | time | - | the producer's hard one
+-- column: missing | words | MISSING | owner, deadline, overdue, resume_token, resumable_target, delivery
+WITH waiting AS (
+    SELECT run_id, attempt, revision, sign, agent, environment, verdict, stopped_at, last_at, waits
+    FROM verdicts
+    WHERE is_latest
+        AND verdict BETWEEN 'WAITING' AND 'WAITING_UNROUTED'  -- those two; the engine looks for a range while it reads
+        AND reason <> 'answered'
+        AND ($agent IS NULL OR agent = $agent)
+        AND ($environment IS NULL OR environment = $environment)
+    QUALIFY sign = 1 AND sum(sign) OVER (PARTITION BY run_id, attempt, revision) > 0
+),
+each AS (
+    SELECT * EXCLUDE (waits), unnest(waits) AS wait
+    FROM waiting
+)
+SELECT
+    wait.approval_id AS approval_id,
+    run_id,
+    agent,
+    environment,
+    verdict,
+    coalesce(wait.tool, wait.kind) AS waits_for,
+    wait.kind AS kind,
+    wait.tool AS tool,
+    wait.owner AS owner,
+    coalesce(wait.since, stopped_at, last_at) AS waits_since,
+    greatest(epoch_us($now::TIMESTAMP) - epoch_us(coalesce(wait.since, stopped_at, last_at)), 0) / 1e6 AS age_s,
+    coalesce(least(wait.due, wait.expires_at), wait.due, wait.expires_at) AS until,
+    wait.due AS due,
+    wait.expires_at AS expires_at,
+    wait.missing AS missing
+FROM each
+WHERE wait.resolution IS NULL
+ORDER BY len(missing) = 0, until, waits_since, run_id, approval_id
+LIMIT $limit
