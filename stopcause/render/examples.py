@@ -72,15 +72,16 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("export otlp --dry-run -o jsonl", "what would leave, whole"),
     ),
     "outcome": (
-        ("outcome confirm 9f3a1c --contract invoice-created --reason invoice_seen", "you looked, and it is there"),
-        ("outcome refute 9f3a1c --contract invoice-created --reason not_found", "you looked, and it is not"),
+        ("outcome confirm 9f3a1c --contract invoice --reason seen", "you looked, and it is there"),
+        ("outcome refute 9f3a1c --contract invoice --reason gone", "you looked, and it is not"),
     ),
     "outcome confirm": (
-        ("outcome confirm 9f3a1c --contract invoice-created --reason invoice_seen", "for all of its checks"),
-        ("outcome confirm 9f3a1c --contract invoice-created --check record --reason row_seen", "for one of them"),
+        ("outcome confirm 9f3a1c --contract invoice --reason seen", "for all of its checks"),
+        ("outcome confirm 9f3a1c --contract invoice --check record --reason seen", "for one of them"),
     ),
     "outcome refute": (
-        ("outcome refute 9f3a1c --contract invoice-created --reason not_found --ticket OPS-118", "and where it is"),
+        ("outcome refute 9f3a1c --contract invoice --reason gone", "the work is open again"),
+        ("outcome refute 9f3a1c --contract invoice --reason gone --ticket T-8", "and where it is worked on"),
     ),
     "report": (
         ("report", "the questions that there are"),
