@@ -95,10 +95,10 @@ def sql(
         return
     text = _standard_text() if query == "-" else query
     with shared.reading(store, screen) as (keeper, _now):
-        path = keeper.store.path
-    if path is None:
-        raise InputError("a store in memory is gone when it is closed; name a file: --store PATH")
-    sheet = Sheet(*sandbox.ask(path, text, sandbox.Limits(seconds, limit)))
+        if keeper.store.path is None:
+            raise InputError("a store in memory is gone when it is closed; name a file: --store PATH")
+        keeper.store.close_engine()  # and the lock stays: nobody writes while the query reads
+        sheet = Sheet(*sandbox.ask(keeper.store.path, text, sandbox.Limits(seconds, limit)))
     _show_sheet(sheet, screen, output)
     if (screen.is_table or sheet.more) and (note := sheet_note(sheet, limit)):
         complain(note)

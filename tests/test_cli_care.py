@@ -18,11 +18,12 @@ from typer.testing import CliRunner, Result
 
 from stopcause import cli, cli_shared
 from stopcause.classifier.policy import DEFAULT_POLICY
+from stopcause.errors import StoreInUseError
 from stopcause.pipeline.keeper import Keeper
 from stopcause.render import sql as sheets
 from stopcause.render.pen import Pen, cells
 from stopcause.render.sql import Sheet
-from stopcause.store import meanings
+from stopcause.store import meanings, sandbox
 from stopcause.store.lock import StoreLock, lock_path, read_holder
 from tests.pipeline.test_doctor import NOW, keep, line
 from tests.test_cli_process import STOPCAUSE, environment, on_a_terminal
@@ -148,6 +149,23 @@ def test_a_store_that_another_process_owns_is_said_to_be(store: Path) -> None:
 
     assert result.exit_code == 2
     assert f"in use by process {os.getpid()}" in result.stderr
+
+
+def test_nobody_takes_the_store_while_a_query_runs(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    order = sandbox._order
+    refused: list[str] = []
+
+    def look(child: subprocess.Popen[bytes], data: bytes) -> None:
+        with pytest.raises(StoreInUseError) as error:
+            StoreLock(store)
+        refused.append(str(error.value))
+        order(child, data)
+
+    monkeypatch.setattr(sandbox, "_order", look)
+
+    assert run("sql", "SELECT 1").exit_code == 0
+    assert f"in use by process {os.getpid()}" in refused[0]
+    StoreLock(store).release()
 
 
 def test_the_store_is_settled_before_it_is_asked(store: Path) -> None:

@@ -134,7 +134,7 @@ def test_it_waits_for_nothing_heavy_and_makes_nothing(program: Path, home: Path)
 
 
 def context(store: Path | None) -> typer.Context:
-    made = typer.Context(get_command(cli.app))  # type: ignore[arg-type]
+    made = typer.Context(get_command(cli.app))
     made.params["store"] = store
     return made
 

@@ -33,6 +33,7 @@ _DAYS = 7
 _PAUSE_DAYS = 14
 _MOST_LINES = 500_000  # records whose lines are read
 _SILENT_TIMES, _SILENT_FLOOR_S, _PAUSES = 3, 1800, 4
+_NAMED = 3
 _LATE = timedelta(hours=1)
 
 Inside = Callable[[DuckStore, Policy, datetime], Check]
@@ -221,10 +222,10 @@ def check_silent(opened: DuckStore, _policy: Policy, now: datetime) -> Check:
     answer = opened.ask(text("doctor_silent"), {**asked, "times": _SILENT_TIMES, "floor": _SILENT_FLOOR_S})
     if not answer.rows:
         return Check("silent", State.OK, "no service is silent for longer than it uses to be")
-    named = [f"{name} {age(now - _aware(last))}" for name, last, _usual in answer.rows[:3]]
-    more = f" and {len(answer.rows) - 3} more" if len(answer.rows) > 3 else ""  # noqa: PLR2004 - as many are named
-    first = Hint(("runs", "--agent", answer.rows[0][0], "--all"))
-    return Check("silent", State.LOOK, f"{', '.join(named)}{more}: {_SILENT_TIMES} times as long as usual", first)
+    named = ", ".join(f"{name} {age(now - _aware(last))}" for name, last, _run in answer.rows[:_NAMED])
+    more = f" and {len(answer.rows) - _NAMED} more" if len(answer.rows) > _NAMED else ""
+    said = f"no record of {named}{more}: more than {_SILENT_TIMES} times as long as usual"
+    return Check("silent", State.LOOK, said, _explain(answer.rows[0][2]))
 
 
 def check_judging(opened: DuckStore, _policy: Policy, now: datetime) -> Check:

@@ -26,7 +26,7 @@ if sys.platform != "win32":
 _MEGABYTE = 1_000_000
 _LITTLE, _TOO_LITTLE = 2000, 200  # megabytes that are free
 _TAIL = 4 * 1024 * 1024  # bytes of the journal's end whose lines are read
-_LEFT = (".tmp", ".new", ".partial")
+_LEFT = (".tmp", ".new")
 _QUOTED = 3
 
 
@@ -258,9 +258,22 @@ def check_leftovers(store: Path) -> Check:
 
 
 def _is_left(path: Path, store: Path) -> bool:
-    """Only what our own programs name so: other people's files are theirs."""
+    """Only what our own programs name so: other people's files are theirs. A draft names the process that writes it."""
+    draft = path.name.removeprefix(f".{store.name}")
+    if draft != path.name and ".part" in draft:
+        return not any(number.isdigit() and _lives(int(number)) for number in draft.split("."))
     ours = path.name.startswith(store.name) or path.parent != store.parent
     return ours and path.name.endswith(_LEFT)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def check_set_aside(store: Path, spool: Path) -> Check:

@@ -91,8 +91,9 @@ def sheet_csv(sheet: Sheet) -> Iterator[str]:
 
 
 def _csv_line(values: Sequence[object]) -> str:
+    """A line as RFC 4180 ends it, but for its newline."""
     line = io.StringIO()
-    csv.writer(line, lineterminator="").writerow(values)
+    csv.writer(line, lineterminator="\r").writerow(values)
     return line.getvalue()
 
 

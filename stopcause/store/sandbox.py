@@ -2,7 +2,7 @@
 
 The engine's own settings are no fence: a single function call passes its memory limit and its time limit. So the query
 runs in `sandbox_child`, under limits of the system, and this side keeps the deadline, counts what comes back and
-believes none of it. While it runs the store's lock is held here: nobody writes in the meantime.
+believes none of it. While it runs the store's lock is the caller's: nobody writes in the meantime.
 Not here: what the answer looks like (`render.sql`), and the words about columns (`meanings`).
 """
 
@@ -24,13 +24,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from stopcause.errors import QueryError, QueryStoppedError, StoreError
-from stopcause.store.lock import StoreLock
 from stopcause.store.meanings import TABLES
 
 MEMORY_MB = 768
 MOST_SECONDS = 300
 _MOST_QUERY = 1_000_000  # letters
-_MOST_BYTES = 64 * 1024 * 1024  # of an answer
+_MOST_BYTES = 32 * 1024 * 1024  # of an answer
 _CHUNK = 64 * 1024
 _MOST_SAID = 300  # letters of what the engine says
 _PROGRAM = Path(__file__).with_name("sandbox_child.py")
@@ -58,29 +57,21 @@ class Found(NamedTuple):
 
 
 def ask(store: Path, query: str, limits: Limits) -> Found:
-    """Runs one reading statement on a store that is settled and closed.
+    """Runs one reading statement on a store that is settled and at rest.
 
     Args:
-        store: The database file; it must exist, and nobody may have it open.
+        store: The database file; it must exist, no engine may have it open (`DuckStore.close_engine`), and its lock is
+            the caller's.
         query: The SQL. It is not trusted.
         limits: When to stop it.
 
     Raises:
-        StoreInUseError: Another process owns the store.
         StoreError: The store cannot be read.
         QueryError: It is not one reading statement, or the engine does not take it; says where and what is near.
         QueryStoppedError: It took too long, or too much memory.
     """
     if len(query) > _MOST_QUERY:
         raise QueryError(f"the SQL is {len(query)} letters long; at most {_MOST_QUERY} are taken.")
-    lock = StoreLock(store)
-    try:
-        return _asked(store, query, limits)
-    finally:
-        lock.release()
-
-
-def _asked(store: Path, query: str, limits: Limits) -> Found:
     deadline = time.monotonic() + limits.timeout_s
     orders = {
         "store": str(store.absolute()),
@@ -115,7 +106,7 @@ def _child() -> Iterator[subprocess.Popen[bytes]]:
     try:
         yield child
     finally:
-        with contextlib.suppress(ProcessLookupError):
+        if child.poll() is None:
             os.killpg(child.pid, signal.SIGKILL)
         for stream in (child.stdin, child.stdout):
             if stream:
@@ -152,7 +143,8 @@ def _lines(child: subprocess.Popen[bytes], deadline: float, limits: Limits) -> I
                 raise _late(limits.timeout_s)
             chunk = os.read(fd, _CHUNK)
             if not chunk:
-                child.wait(max(deadline - time.monotonic(), 1))
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    child.wait(1)
                 return
             total += len(chunk)
             held += chunk

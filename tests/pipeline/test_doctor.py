@@ -316,13 +316,21 @@ def test_what_broken_off_work_left_is_said_and_only_that(store: Path) -> None:
     (store.parent / "s.duckdb.tmp").mkdir()
     (store.parent / "s.duckdb.snapshot.new").touch()
     (journal_folder(store) / "00000002.new").touch()
+    (store.parent / f".s.duckdb.before-0002.{gone()}.part").touch()
+    (store.parent / f".s.duckdb.{os.getpid()}.part").touch()  # somebody still writes it
     (store.parent / "theirs.tmp").touch()
 
     found = check(store, "leftovers")
 
     assert found.state is State.LOOK
-    assert "3 files" in found.said
+    assert "4 files" in found.said
     assert "theirs" not in str(found.do)
+
+
+def gone() -> int:
+    """The number of a process that has ended."""
+    with subprocess.Popen((sys.executable, "-c", "")) as process:
+        return process.pid
 
 
 def test_lines_that_are_set_aside_are_said(store: Path) -> None:
@@ -492,7 +500,8 @@ def test_a_service_that_is_silent_is_named_and_one_that_sleeps_at_night_is_not(s
     found = check(store, "silent")
 
     assert found.state is State.LOOK
-    assert found.said.startswith("often 2h")
+    assert found.said.startswith("no record of often 2h:")
+    assert found.do == Hint(("explain",), "", "o0")
     assert "nightly" not in found.said
 
 

@@ -11,12 +11,12 @@ usual AS (
     SELECT name, count(pause) AS pauses, quantile_disc(pause, 0.99) AS usual FROM pauses GROUP BY name
 ),
 newest AS (
-    SELECT coalesce(service, agent) AS name, max(last_at) AS last_at
+    SELECT coalesce(service, agent) AS name, max(last_at) AS last_at, max_by(run_id, last_at) AS run_id
     FROM verdicts
     WHERE hour >= $hour AND last_at <= $now
     GROUP BY name
 )
-SELECT name, last_at, usual
+SELECT name, last_at, run_id
 FROM usual JOIN newest USING (name)
 WHERE pauses >= $least AND epoch($now::TIMESTAMP) - epoch(last_at) > greatest($times * usual, $floor)
 ORDER BY last_at DESC
