@@ -8,7 +8,7 @@ verdict did not change, from the classifier's own facts.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from stopcause.classifier.attempt import declared
@@ -28,7 +28,8 @@ from stopcause.render.views import Revision
 
 _DECIDES = (VerdictName.VERIFIED_COMPLETE, VerdictName.FALSE_COMPLETE)
 _UNLISTED = ("issuer_unlisted", "refuted_unlisted")
-_REFUTED = "receipt_refuted"
+_TICK = timedelta(milliseconds=1)
+_REFUTED, _VERIFIED = "receipt_refuted", "receipt"
 _UNPROVEN = ("receipt_pending", "receipt_missing")
 
 
@@ -65,7 +66,6 @@ def record_by_hand(keeper: Keeper, name: str, saying: Saying, now: datetime) -> 
     if accepted.errors:
         raise StoreError(f"The record was refused: {accepted.errors[0]}. Please report this.")
     after = keeper.detail(record.run_id, now, record.attempt)
-    changed = _verdict(before)[1:] != _verdict(after)[1:]
     return Told(
         run_id=record.run_id,
         attempt=record.attempt,
@@ -77,19 +77,19 @@ def record_by_hand(keeper: Keeper, name: str, saying: Saying, now: datetime) -> 
         issuer=f"{IssuerType.HUMAN}:{actor}",
         before=_verdict(before),
         after=_verdict(after),
-        why=None if changed else _why_unchanged(after, record.outcome),
+        why=_why_not(before, after, record.outcome),
         notes=tuple(_notes(before, saying)),
     )
 
 
 def _record(run: Detail, saying: Saying, now: datetime) -> model.OutcomeRecorded:
-    number = new_id(now)
+    at, number = _moment(run, now), new_id(now)
     return model.OutcomeRecorded(
         schema="stopcause/1",
         record_id=number,
         run_id=run.run.run_id,
         attempt=run.facts.attempt,
-        at=now,
+        at=at,
         boundary=Boundary.OPERATOR,
         outcome=model.Outcome(
             outcome_id=number,
@@ -99,10 +99,16 @@ def _record(run: Detail, saying: Saying, now: datetime) -> model.OutcomeRecorded
             polarity=saying.polarity,
             issuer=model.Issuer(type=IssuerType.HUMAN, id=saying.actor),
             subject=saying.subject,
-            observed_at=now,
+            observed_at=at,
             evidence={"reason": saying.reason, **({"ticket": saying.ticket} if saying.ticket else {})},
         ),
     )
+
+
+def _moment(run: Detail, now: datetime) -> datetime:
+    """Now; after what was said by hand before, though the clock may have been set back: the latest word counts."""
+    said = (each for each in run.run.records() if isinstance(each, model.OutcomeRecorded))
+    return max([now, *(each.at + _TICK for each in said if each.boundary is Boundary.OPERATOR)])
 
 
 def _verdict(detail: Detail) -> Revision:
@@ -133,20 +139,21 @@ def _target(run: Detail) -> str | None:
     return declared(run.facts.start, run.facts.told, "subject")
 
 
-def _why_unchanged(run: Detail, outcome: model.Outcome) -> str:
-    """Why what a person said made no difference; the first reason that applies."""
+def _why_not(before: Detail, run: Detail, outcome: model.Outcome) -> str | None:
+    """Why a word did not do what it says, the first reason that applies; None where it did."""
     facts, verdict = run.facts, run.verdict
+    did = _REFUTED if outcome.polarity is Polarity.REFUTED else _VERIFIED
     if facts.contract_name and facts.contract_name != outcome.contract:
         return f"A word on another contract proves nothing here; say --contract {facts.contract_name}."
     if (target := _target(run)) and outcome.subject not in (None, target):
         return f"A look at another target proves nothing here; say --subject {target}."
+    if verdict.reason == did:
+        return None if before.verdict.reason != did else f"It was {outcome.polarity} before. Now one more look says so."
     if verdict.verdict not in _DECIDES:
         return _decided_before(run)
     if any(each.code in _UNLISTED and each.where == f"outcome:{outcome.outcome_id}" for each in verdict.findings):
         return _unlisted(facts.contract, facts.contract_name, outcome)
-    if (verdict.verdict is _DECIDES[0]) == (outcome.polarity is Polarity.CONFIRMED):
-        return _already(run, outcome)
-    return _still_false(run, outcome)
+    return _still_as_it_was(run, outcome)
 
 
 def _decided_before(run: Detail) -> str:
@@ -165,15 +172,12 @@ def _unlisted(contract: Contract | None, name: str | None, outcome: model.Outcom
     return f"Contract {name} takes the word of {listed} only. Add {who} to its issuers where that person's word counts."
 
 
-def _already(run: Detail, outcome: model.Outcome) -> str:
-    if run.verdict.reason not in (_REFUTED, "receipt"):
-        return reason_sentence(run.verdict.verdict, run.verdict.reason, run.facts.cause)
-    return f"It was {outcome.polarity} before. Now there is one more look that says so."
-
-
-def _still_false(run: Detail, outcome: model.Outcome) -> str:
+def _still_as_it_was(run: Detail, outcome: model.Outcome) -> str:
     """Confirmed, and not verified; or refuted, and verified all the same."""
     proof, contract = run.facts.proof, run.facts.contract
+    if proof.met and outcome.polarity is Polarity.REFUTED:
+        later = proof.evidence[0].removeprefix("outcome:")
+        return f"Outcome {later} is a later look than yours, by its own clock, and the latest look counts."
     if proof.fault == _REFUTED:
         return _refuted_elsewhere(run, outcome)
     if run.verdict.reason in _UNPROVEN and contract and contract.checks:

@@ -12,7 +12,7 @@ _SAYS = {"confirmed": "confirms", "refuted": "refutes"}
 
 
 class Told(NamedTuple):
-    """An outcome by hand. `why`: why the verdict did not change, None where it did. `notes`: what does not fit."""
+    """An outcome by hand. `why`: why it did not do what it says, None where it did. `notes`: what does not fit."""
 
     run_id: str
     attempt: int
@@ -27,6 +27,11 @@ class Told(NamedTuple):
     why: str | None
     notes: tuple[str, ...] = ()
 
+    @property
+    def changed(self) -> bool:
+        """Whether the verdict or its reason is another now."""
+        return self.before[1:] != self.after[1:]
+
 
 def told_screen(told: Told, pen: Pen) -> list[str]:
     """Who says what, the verdict before and after, and why it is the same where it is."""
@@ -37,7 +42,7 @@ def told_screen(told: Told, pen: Pen) -> list[str]:
         *paragraph("Recorded", who, _INDENT),
         *paragraph("of", of, _INDENT),
         f"{'before':<{_INDENT}}{_line(told.before, pen)}",
-        f"{'after':<{_INDENT}}{_line(told.after, pen)}{', unchanged' if told.why else ''}",
+        f"{'after':<{_INDENT}}{_line(told.after, pen)}{'' if told.changed else ', unchanged'}",
     ]
     return lines + (paragraph("Why", told.why, _INDENT) if told.why else [])
 
@@ -50,13 +55,12 @@ def told_object(told: Told) -> dict[str, Any]:
     """The same for a pipe."""
     said = {name: getattr(told, name) for name in ("run_id", "attempt", "outcome_id", "polarity", "contract", "check")}
     before, after = ({"verdict": each.verdict, "reason": each.reason} for each in (told.before, told.after))
-    changed = told.why is None
     return {
         **said,
         "issuer": told.issuer,
         "before": before,
         "after": after,
-        "changed": changed,
+        "changed": told.changed,
         "why": told.why,
         "notes": list(told.notes),
     }
