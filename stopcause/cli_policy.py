@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # what commands import for themselves
     from stopcause.pipeline.keeper import Keeper
     from stopcause.pipeline.policy_file import Checked
     from stopcause.pipeline.policy_init import Found
+    from stopcause.pipeline.policy_sources import Trial
     from stopcause.render.policy import Applied
     from stopcause.render.policy_diff import Diff
     from stopcause.render.screen import Screen
@@ -131,7 +132,9 @@ def diff(  # noqa: PLR0913 - one argument an option
     against: Annotated[
         Path | None, typer.Option("--against", metavar="OLD", help="The policy to compare with; else the one in use.")
     ] = None,
-    since: Annotated[str, typer.Option("--since", metavar="AGE", help="How far back in the store: 24h, 30d.")] = "30d",
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="AGE", help="How far back: 24h, 90d; a store without it 30d.")
+    ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every run of the store.")] = False,
     now: Now = None,
     store: StorePath = None,
@@ -150,9 +153,10 @@ def diff(  # noqa: PLR0913 - one argument an option
     if now and not paths:
         raise typer.BadParameter("only for a PATH; the store is judged as of now", param_hint="--now")
     if paths:
-        found = _diff_of_files(paths, tried, old, options.time_of(now), store)
+        trial = _trial(tried, old, options.time_of(now) or shared.clock(), since, store)
+        found = _diff_of_files(paths, trial)
     else:
-        found = _diff_of_store(screen, tried, old, store, "" if everything else since)
+        found = _diff_of_store(screen, tried, old, store, "" if everything else since or "30d")
     _show_diff(screen, found, as_comment=output is NoteFormat.MD)
     if not paths and not against and found.changes and output is not NoteFormat.MD:
         screen.hint(Hint(("policy", "apply", new), "put it in force"))
@@ -187,13 +191,15 @@ def apply(
         raise typer.Exit(1)
     if old is not None and policy_apply.in_force(path).digest != old.digest:
         raise InputError("the policy in use was changed meanwhile; look at the difference again")
+    if old is None:
+        policy_apply.keep_unread(target)
     policy_apply.put(file, target)
     _show_applied(screen, _judged_anew(path, new, target))
 
 
 def add_to(program: typer.Typer) -> None:
     """Registers these commands."""
-    program.add_typer(app, name="policy", rich_help_panel=shared.REFERENCE)
+    program.add_typer(app, name="policy", rich_help_panel=shared.TOLD)
 
 
 # Init and check -------------------------------------------------------------------------------------------------------
@@ -240,15 +246,24 @@ def _diff_of_store(screen: Screen, new: Policy, old: Policy | None, store: Path 
         return diff_of(keeper.store, question, watch)
 
 
-def _diff_of_files(
-    paths: Sequence[Path], new: Policy, old: Policy | None, now: datetime | None, store: Path | None
-) -> Diff:
-    from stopcause.pipeline.policy_sources import Trial, diff_files
+def _trial(new: Policy, old: Policy | None, now: datetime, since: str | None, store: Path | None) -> Trial:
+    from stopcause.classifier.policy import parse_duration
+    from stopcause.pipeline.policy_sources import Trial
+
+    try:
+        first = now - parse_duration(since) if since else None
+    except ValueError:
+        raise typer.BadParameter("write 30m, 24h or 7d", param_hint="--since") from None
+    in_use = shared.loaded_policy(settings.policy_path(settings.store_path(store)))
+    return Trial(new, old, in_use, now, first, since or "")
+
+
+def _diff_of_files(paths: Sequence[Path], trial: Trial) -> Diff:
+    from stopcause.pipeline.policy_sources import diff_files
     from stopcause.render.policy import counting
 
-    in_use = shared.loaded_policy(settings.policy_path(settings.store_path(store)))
     with counting("looked at") as watch:
-        return diff_files(paths, Trial(new, old, in_use, now or shared.clock()), complain, watch)
+        return diff_files(paths, trial, complain, watch)
 
 
 def _show_diff(screen: Screen, found: Diff, *, as_comment: bool = False) -> None:

@@ -194,6 +194,21 @@ def test_diff_leaves_the_store_as_it_is(filled: Path) -> None:
     assert not (filled / "data" / "policy.toml").exists()
 
 
+def test_diff_of_files_goes_back_as_far_as_it_is_asked_to(place: Path) -> None:
+    head = {"schema": "stopcause/1", "kind": "run.stopped", "stop_cause": "natural", "agent": "a"}
+    times = [NOW - timedelta(days=days) for days in (1, 5, 40)]
+    lines = [json.dumps({**head, "run_id": f"r{n}", "at": at.isoformat()}) for n, at in enumerate(times)]
+    (place / "runs.jsonl").write_text("\n".join(lines), "utf-8")
+
+    looked = [
+        objects(run("policy", "diff", "strict.toml", "runs.jsonl", *more))[0]["looked"]
+        for more in ((), ("--since", "7d"), ("--since", "1h", "--now", times[1].isoformat()))
+    ]
+
+    assert looked == [3, 2, 2]
+    assert run("policy", "diff", "strict.toml", "runs.jsonl", "--since", "soon").exit_code == 2
+
+
 # Init -----------------------------------------------------------------------------------------------------------------
 
 
@@ -347,6 +362,7 @@ def test_apply_mends_a_policy_that_cannot_be_used(filled: Path) -> None:
 
     assert result.exit_code == 0
     assert "nothing to compare with" in result.stderr
+    assert (filled / "data" / "policy.toml.before").read_text("utf-8") == "[agents]\n"
     assert (filled / "data" / "policy.toml").read_text("utf-8") == STRICT
 
 
@@ -361,6 +377,8 @@ def test_a_folder_in_use_takes_a_file_by_its_name(filled: Path) -> None:
     assert applied["policy"]["id"] == "teams"
     assert sorted(path.name for path in folder.iterdir()) == ["a.toml", "billing.toml"]
     assert applied["policy"]["digest"] == load_policy(folder).digest
+    (filled / "billing").write_text("", "utf-8")
+    assert "end in .toml" in run("policy", "apply", "billing", "--yes").stderr
     (filled / "twice.toml").write_text('[policy]\nid = "other"\n', "utf-8")
     twice = run("policy", "apply", "twice.toml", "--yes")
     assert (twice.exit_code, "is set twice" in twice.stderr) == (2, True)

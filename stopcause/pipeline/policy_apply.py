@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -31,7 +32,7 @@ def target_of(store: Path, given: Path) -> Path:
     """Where a policy goes: a file or a folder beside the store, or a file in the folder that is there.
 
     Raises:
-        InputError: STOPCAUSE_POLICY names another place, or the given is a folder and a file is in use.
+        InputError: STOPCAUSE_POLICY names another place; a folder where a file is in use; no `.toml` for a folder.
     """
     file, folder = store.parent / _FILE, store.parent / _FOLDER
     named = settings.setting("STOPCAUSE_POLICY")
@@ -41,7 +42,11 @@ def target_of(store: Path, given: Path) -> Path:
         if file.exists():
             raise InputError(f"{file} is in use and comes before {_FOLDER}/; move it away first, or apply one file")
         return folder
-    return folder / given.name if folder.is_dir() and not file.exists() else file
+    if not folder.is_dir() or file.exists():
+        return file
+    if given.suffix != ".toml":
+        raise InputError(f"{given}: {_FOLDER}/ is in use, and only files that end in .toml are read there; rename it")
+    return folder / given.name
 
 
 def candidate(given: Path, target: Path) -> Policy:
@@ -65,6 +70,12 @@ def in_force(store: Path) -> Policy:
     """
     path = settings.policy_path(store)
     return DEFAULT_POLICY if path is None else usable(check_files(files_of(path), path))
+
+
+def keep_unread(target: Path) -> None:
+    """A copy, beside it, of a file that is about to be replaced and that the store has no text of."""
+    if target.is_file():
+        shutil.copy2(target, target.with_name(f"{target.name}.before"))
 
 
 def put(given: Path, target: Path) -> None:

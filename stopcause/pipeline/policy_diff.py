@@ -22,6 +22,7 @@ from stopcause.store.duckdb_store import DuckStore
 from stopcause.store.queries import text
 
 _STRETCH_RUNS = 20_000  # runs whose records are in memory at once
+_AGENTS = 50  # that are named
 _HOUR = timedelta(hours=1)
 EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - times of the store are UTC and do not say so
 _LATEST = datetime(9999, 1, 1)  # noqa: DTZ001
@@ -98,7 +99,8 @@ def as_diff(tally: Tally, question: Question) -> Diff:
         touched=tally.touched,
         changed=tally.changed,
         changes=tally.changes(),
-        agents=tuple(tally.agents.most_common(50)),
+        agents=tuple(tally.agents.most_common(_AGENTS)),
+        agents_in_all=len(tally.agents),
         keeps=tuple(tally.keeps.most_common()),
         sections=changed_sections(question.old, question.new),
         unmatched=tuple(number for number in range(entries) if number not in tally.matched),

@@ -165,7 +165,8 @@ def note_change(before: Verdict, after: Verdict, example: Example, tally: Tally)
     old, new = _evidence(before), _evidence(after)
     gone = tuple(name for name in old if name not in new)
     came = tuple(name for name in new if name not in old)
-    tally.note((one, other), example._replace(gone=gone, came=came))
+    kept = tuple(name for name in new if name in old)
+    tally.note((one, other), example._replace(gone=gone, came=came, kept=kept))
     return True
 
 

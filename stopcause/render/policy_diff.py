@@ -28,13 +28,14 @@ class Said(NamedTuple):
 
 
 class Example(NamedTuple):
-    """A run that changes. `gone` and `came`: evidence that only the old or only the new verdict rests on."""
+    """A run that changes. `gone`, `came` and `kept`: evidence of the old verdict only, of the new one only, of both."""
 
     name: str
     agent: str | None
     sections: tuple[str, ...]
     gone: tuple[str, ...]
     came: tuple[str, ...]
+    kept: tuple[str, ...] = ()
 
 
 class Change(NamedTuple):
@@ -69,6 +70,7 @@ class Diff(NamedTuple):
         looked, touched, changed: Runs that were looked at, that a changed section can touch, that get another verdict.
         changes: The most runs first.
         agents: Of the changed runs, the most first; None is a run that does not say.
+        agents_in_all: How many there are.
         keeps: Of runs that keep their verdict, what else is different, and for how many.
         sections: What the two policies say otherwise.
         unmatched: The new policy's `[[agents]]` entries that match no run that was looked at.
@@ -86,6 +88,7 @@ class Diff(NamedTuple):
     changed: int
     changes: tuple[Change, ...]
     agents: tuple[tuple[str | None, int], ...]
+    agents_in_all: int
     keeps: tuple[tuple[str, int], ...]
     sections: tuple[str, ...]
     unmatched: tuple[int, ...]
@@ -104,20 +107,24 @@ def diff_screen(found: Diff, pen: Pen) -> list[str]:
         return lines + _nothing_changes(found) + _beside(found)
     for each in found.changes:
         lines += [*change_lines(each, pen), ""]
-    lines += paragraph("Agents  ", _counted([(name or "-", number) for name, number in found.agents[:_AGENTS]]), 8)
-    if len(found.agents) > _AGENTS:
-        lines[-1] += f" and {len(found.agents) - _AGENTS} more"
-    return lines + _beside(found)
+    return lines + _agents(found) + _beside(found)
 
 
 def _head(found: Diff, pen: Pen) -> list[str]:
     against = str(found.old) if found.old else "each case's own"
     last = f", last {found.span}" if found.span else ""
     moment = pen.time(found.now) if found.now else "each case's own time"
-    counted = (
-        f"{count(found.looked, 'run')} looked at, {found.touched} touched, {found.changed} changed. As of {moment}"
-    )
-    return [cut(f"{found.new} against {against}{last}", WIDTH), cut(counted, WIDTH)]
+    counted = f"{count(found.looked, 'run')} looked at, {found.touched} touched, {found.changed} changed."
+    both = f"{counted} As of {moment}"
+    lines = [both] if cells(both) <= WIDTH else [counted, f"As of {moment}"]
+    return [cut(f"{found.new} against {against}{last}", WIDTH), *lines]
+
+
+def _agents(found: Diff) -> list[str]:
+    """Whose runs change the most."""
+    said = _counted([(name or "-", number) for name, number in found.agents[:_AGENTS]])
+    more = found.agents_in_all - _AGENTS
+    return paragraph("Agents  ", f"{said} and {more} more" if more > 0 else said, 8)
 
 
 def _nothing_changes(found: Diff) -> list[str]:
@@ -181,7 +188,7 @@ def _example(each: Example) -> str:
     elif came or gone:
         evidence = f"rests on {came} too" if came else f"without {gone}"
     else:
-        evidence = "rests on the same"
+        evidence = f"still on {', '.join(each.kept)}"
     return f"{_cut_head(each.name)}  {each.agent or '-'}  {evidence}"
 
 
@@ -203,6 +210,7 @@ def diff_objects(found: Diff) -> Iterator[dict[str, Any]]:
         "now": found.now,
         **{name: getattr(found, name) for name in names},
         "agents": [{"agent": agent, "runs": runs} for agent, runs in found.agents],
+        "agents_in_all": found.agents_in_all,
         "keeps": dict(found.keeps),
     }
     for each in found.changes:

@@ -173,7 +173,7 @@ def timed(draw: st.DrawFn) -> list[dict[str, Any]]:
 @st.composite
 def worlds(draw: st.DrawFn) -> list[dict[str, Any]]:
     """Runs that say where they are, and approvals that a child asked for."""
-    values = draw(st.one_of(sts.worlds(), vouched(), vouched(), paused(), paused(), timed()))
+    values: list[dict[str, Any]] = draw(st.one_of(sts.worlds(), vouched(), vouched(), paused(), paused(), timed()))
     where = draw(st.sampled_from([None, "prod", "b"]))
     for value in values:
         if value["kind"] in ("run.started", "run.stopped"):
