@@ -65,7 +65,7 @@ class Arrived(NamedTuple):
 
 def visit_screen(visit: Visit, caller: Caller, pen: Pen) -> list[str]:
     """What was looked at, each check, and the verdict on the store."""
-    looked = f"Looked at {path_words(visit.store)}, its journal, and the spool {path_words(visit.spool)}."
+    looked = f"Looked at {path_words(visit.store)}, its journal, and the spool at {path_words(visit.spool)}."
     head = textwrap.wrap(looked, WIDTH, break_long_words=False, break_on_hyphens=False)
     lines = [*head, f"As of {pen.time(visit.now)}", ""]
     for check in visit.checks:
