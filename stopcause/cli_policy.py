@@ -39,7 +39,8 @@ app = typer.Typer(
 _DiffOutput = Annotated[
     NoteFormat | None, typer.Option("--format", "-o", help="md is a comment for a pull request; jsonl in a pipe.")
 ]
-_Said = Annotated[str | None, typer.Option(metavar="NAME")]
+_OfRun = Annotated[str | None, typer.Option(metavar="NAME", help="As the run says it.")]
+_OfApproval = Annotated[str | None, typer.Option(metavar="NAME", help="As the approval says it.")]
 
 
 @app.command("init", cls=Command)
@@ -94,16 +95,16 @@ def check(
 @app.command("explain", cls=Command)
 def explain(  # noqa: PLR0913 - one argument an option
     *,
-    agent: _Said = None,
-    environment: _Said = None,
-    agent_version: _Said = None,
-    framework: _Said = None,
-    model: _Said = None,
-    provider: _Said = None,
-    service: _Said = None,
-    kind: _Said = None,
-    tool: _Said = None,
-    raised_by: _Said = None,
+    agent: _OfRun = None,
+    environment: _OfRun = None,
+    agent_version: _OfRun = None,
+    framework: _OfRun = None,
+    model: _OfRun = None,
+    provider: _OfRun = None,
+    service: _OfRun = None,
+    kind: _OfApproval = None,
+    tool: _OfApproval = None,
+    raised_by: _OfApproval = None,
     policy: PolicyPath = None,
     store: StorePath = None,
     output: Output = None,
@@ -133,7 +134,7 @@ def diff(  # noqa: PLR0913 - one argument an option
         Path | None, typer.Option("--against", metavar="OLD", help="The policy to compare with; else the one in use.")
     ] = None,
     since: Annotated[
-        str | None, typer.Option("--since", metavar="AGE", help="How far back: 24h, 90d; a store without it 30d.")
+        str | None, typer.Option("--since", metavar="AGE", help="How far back: 24h, 90d. Of a store: 30d.")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every run of the store.")] = False,
     now: Now = None,

@@ -101,7 +101,7 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     ),
     "policy explain": (
         ("policy explain --agent invoice-agent --environment prod", "whose it is, and what done means"),
-        ("policy explain --agent pay-agent --kind tool_call --tool transfer_funds", "who answers that"),
+        ("policy explain --agent pay-agent --tool transfer_funds", "who answers that"),
     ),
     "policy diff": (
         ("policy diff policy.toml", "the last 30 days of the store"),
