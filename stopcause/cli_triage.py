@@ -271,10 +271,17 @@ def _confirmed(chosen: _Chosen, action: TriageAction) -> Sequence[str]:
         raise typer.Exit(0)
     if not chosen.yes:
         say(screens.preview(found, chosen.screen.pen))
-        if not typer.confirm(screens.question(found, action), err=True):
+        if not _is_yes(screens.question(found, action)):
             complain("Nothing was done.")
             raise typer.Exit(1)
     return [each.fingerprint for each in found]
+
+
+def _is_yes(question: str) -> bool:
+    """What somebody answers. Typer's own question leaves a space on stdout, which may be a pipe."""
+    sys.stderr.write(f"{question} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _filtered(chosen: _Chosen, action: TriageAction) -> list[Group]:

@@ -43,7 +43,6 @@ _REFUTED = "receipt_refuted"
 _ATTENTION, _BOUNDED = "attention", "bounded"
 _SHORT_NAME = 4  # a group's, as lists show it; a run's has six
 _MINUTE, _DAY = timedelta(minutes=1), timedelta(days=1)
-_PAGE = 200  # groups whose rows are read at once
 _ORDER: Final = (
     VerdictName.WAITING_UNROUTED,
     _REFUTED,
@@ -243,10 +242,8 @@ def _apart(found: Iterable[Found], pile: str) -> Apart:
 
 
 def rows_behind(keeper: Keeper, scope: Scope, shown: Sequence[Group]) -> Iterator[VerdictRow]:
-    """The runs of these groups in a scope, group by group, the newest of each page first."""
-    for first in range(0, len(shown), _PAGE):
-        fingerprints = [each.fingerprint for each in shown[first : first + _PAGE]]
-        yield from groups.rows_of(keeper, fingerprints, scope.since)
+    """The runs of these groups in a scope, the newest first."""
+    return groups.rows_of(keeper, [each.fingerprint for each in shown], scope.since)
 
 
 def chosen(keeper: Keeper, scope: Scope, agent: str | None, *, hidden: bool) -> list[Group]:

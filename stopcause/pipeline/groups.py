@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -34,6 +34,7 @@ MOST_DIFFERENCES: Final = 3
 NAME: Final = re.compile(r"[0-9a-f]{4,12}")
 DAY_ONE: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _NAME_LENGTHS = (4, 6, 12)
+_PAGE = 5_000  # rows that are read at once
 _LISTED = 5  # candidates for an ambiguous name
 _T = TypeVar("_T", bound=tuple[Any, ...])
 
@@ -134,12 +135,17 @@ def found(keeper: Keeper, asked: Asked) -> list[Found]:
     return _values(Found, _ask(keeper, "attention_groups", _chosen(asked) | times))
 
 
-def rows_of(keeper: Keeper, groups: Collection[str], since: datetime) -> list[VerdictRow]:
-    """The current rows of these groups since a time, the newest first, and of waits without a route however old."""
+def rows_of(keeper: Keeper, groups: Collection[str], since: datetime) -> Iterator[VerdictRow]:
+    """The current rows of these groups since a time, the newest first, and of waits without a route however old.
+
+    They come a page at a time: there may be more of them than the memory holds.
+    """
     asked = {"groups": list(groups), "hour": hour(since), "since": naive(since)}
-    answer = _ask(keeper, "rows_of_groups", asked)
-    read = verdict_row_reader(answer.names)
-    return [read(row) for row in answer.rows]
+    places = [place for (place,) in _ask(keeper, "places_of_groups", asked).rows]
+    for first in range(0, len(places), _PAGE):
+        answer = _ask(keeper, "rows_at", {"places": places[first : first + _PAGE]})
+        read = verdict_row_reader(answer.names)
+        yield from map(read, answer.rows)
 
 
 def facts_of(keeper: Keeper, groups: Collection[str], now: datetime) -> dict[str, Facts]:

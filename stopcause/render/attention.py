@@ -22,6 +22,7 @@ _SECOND_LINE = 7  # where the second line of a group begins
 _VERDICT = 20
 _THOUSAND, _MILLION = 1_000, 1_000_000
 _RUNS, _NAME = 4, 6  # cells of a count, and of a group's name
+_TITLES = ("AGENT", "REASON", "OWNER")
 _HIDING = ("acknowledged", "snoozed", "resolved")
 
 
@@ -129,7 +130,8 @@ def mark_words(marks: Marks) -> str:
         parts.append(f"regressed{version}{before}")
     if marks.escalating is not None:
         parts.append(f"escalating, {short_count(round(marks.escalating))} x its usual")
-    return ", ".join([*parts, *["new"] * marks.new])
+    is_new = marks.new and not marks.regressed  # it was there before somebody resolved it
+    return ", ".join([*parts, *["new"] * is_new])
 
 
 def said_words(said: Said, now: datetime, pen: Pen) -> str:
@@ -162,11 +164,11 @@ def _detail(group: Group) -> str:
 
 
 def _lay_out(rows: Sequence[_Row], pen: Pen) -> list[str]:
-    wants = [tuple(map(cells, (row.agent, row.reason, row.owner))) for row in rows]
-    needs = [max(column) for column in zip(*wants, strict=True)]
+    told = [_TITLES, *((row.agent, row.reason, row.owner) for row in rows)]
+    needs = [max(map(cells, column)) for column in zip(*told, strict=True)]
     agent, reason, owner = shared_widths(needs, (13, 15, 9), (1, 0, 2))
-    titles = f"{'GROUP':<7}{'VERDICT':<{_VERDICT}}{fit('AGENT', agent)}  {fit('REASON', reason)}  RUNS  LAST  OWNER"
-    lines = [titles]
+    titles = f"{fit(_TITLES[0], agent)}  {fit(_TITLES[1], reason)}  RUNS  LAST  {_TITLES[2]}"
+    lines = [f"{'GROUP':<7}{'VERDICT':<{_VERDICT}}{titles}"]
     for row in rows:
         ends = f"{short_count(row.runs):>{_RUNS}}  {row.last:>4}  {_owner_cell(row.owner, owner)}"
         head = f" {row.name[-_NAME:]:<{_NAME}}{pen.verdict(row.verdict, _VERDICT)}"
