@@ -11,6 +11,7 @@ import typer
 
 from stopcause import cli_shared as shared
 from stopcause.errors import ReportError
+from stopcause.render import completion
 from stopcause.render.caller import Hint
 from stopcause.render.door import Command, complain
 from stopcause.render.options import SheetFormat, StorePath, Utc
@@ -29,7 +30,7 @@ Sheet = Annotated[
 
 def report(  # noqa: PLR0913 - one argument an option
     *,
-    name: Annotated[str | None, typer.Argument(metavar="NAME", hidden=True)] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", hidden=True, autocompletion=completion.reports)] = None,
     since: Annotated[
         str | None, typer.Option("--since", metavar="AGE", help="How far back: 30m, 24h, 7d, all.")
     ] = None,

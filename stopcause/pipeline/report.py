@@ -245,12 +245,13 @@ def _words(span: timedelta) -> str:
 
 def _resolved(store: DuckStore, card: Card, asked: Mapping[str, Any]) -> dict[str, Any]:
     """The same with the whole names of the run and the thread that are meant."""
-    find = {"run": store.find_run, "thread": lambda name: _thread(store, name)}
-    return {each.name: find.get(each.type, _same)(asked[each.name]) for each in card.parameters}
-
-
-def _same(value: Any) -> Any:  # noqa: ANN401 - any parameter's
-    return value
+    whole = dict(asked)
+    for each in card.parameters:
+        if each.type == "run":
+            whole[each.name] = store.find_run(asked[each.name])
+        elif each.type == "thread":
+            whole[each.name] = _thread(store, asked[each.name])
+    return whole
 
 
 def _bound(store: DuckStore, asked: Mapping[str, Any], covered: Window) -> dict[str, Any]:

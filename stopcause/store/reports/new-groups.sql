@@ -4,13 +4,14 @@
 -- for: platform engineer after a release
 -- since: 30d
 -- empty: Nothing is new since that version. `report versions` lists the versions that there are.
--- parameter: version | text | required | the agent_version
+-- parameter: version | text | newest | the agent_version; newest is the one of each agent that came last
 -- column: group | id | GROUP | the group; `explain` takes its last letters
 -- column: agent | text | AGENT | the agent's name
 -- column: environment | text | - | prod, staging, ...
 -- column: verdict | verdict | VERDICT | its verdict; what is VERIFIED_COMPLETE or goes on is left out
 -- column: reason | text | REASON | which case of that verdict
 -- column: detail | text | - | what its runs share beside the reason
+-- column: version | text | - | the version
 -- column: runs | count | RUNS | its runs, none of which opened before the version's first run
 -- column: runs_of_version | count | OF IT | those of the version itself; the others run at the same time
 -- column: first_at | ago | - | when the first of them opened
@@ -25,11 +26,20 @@ WITH latest AS (
         AND ($agent IS NULL OR agent = $agent)
         AND ($environment IS NULL OR environment = $environment)
 ),
-brought AS (
-    SELECT agent, min(opened_at) AS first_at
+versions AS (
+    SELECT agent, agent_version, min(opened_at) AS first_at, min(min(opened_at)) OVER (PARTITION BY agent) AS begun_at
     FROM latest
-    WHERE agent_version = $version
+    GROUP BY agent, agent_version
+),
+brought AS (  -- where there was nothing before, nothing is new
+    SELECT
+        agent,
+        arg_max(agent_version, {'at': first_at, 'version': agent_version}) AS version,
+        max(first_at) AS first_at
+    FROM versions
+    WHERE agent_version = $version OR $version = 'newest' AND agent_version IS NOT NULL
     GROUP BY agent
+    HAVING max(first_at) > min(begun_at)
 )
 SELECT
     fingerprint AS "group",
@@ -38,14 +48,15 @@ SELECT
     any_value(verdict) AS verdict,
     any_value(reason) AS reason,
     any_value(detail) AS detail,
+    any_value(version) AS version,
     count(*) AS runs,
-    count(*) FILTER (agent_version = $version) AS runs_of_version,
+    count(*) FILTER (agent_version = version) AS runs_of_version,
     min(opened_at) AS first_at,
     max(last_at) AS last_at,
     arg_max(run_id, {'at': last_at, 'run_id': run_id}) AS run_id
 FROM latest JOIN brought ON latest.agent IS NOT DISTINCT FROM brought.agent
 WHERE verdict <> 'VERIFIED_COMPLETE'
 GROUP BY fingerprint
-HAVING min(opened_at) >= min(brought.first_at) AND count(*) FILTER (agent_version = $version) > 0
+HAVING min(opened_at) >= min(brought.first_at) AND count(*) FILTER (agent_version = version) > 0
 ORDER BY runs DESC, "group"
 LIMIT $limit

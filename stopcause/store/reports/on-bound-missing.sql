@@ -16,7 +16,7 @@ SELECT
     stop_cause,
     owner,
     sum(sign)::BIGINT AS runs,
-    sum(sign * cost_usd) AS cost_usd
+    CASE WHEN sum(CASE WHEN cost_usd IS NOT NULL THEN sign END) > 0 THEN sum(sign * cost_usd) END AS cost_usd
 FROM verdicts
 WHERE is_latest AND verdict = 'BOUNDED_STOP' AND NOT has_on_bound AND hour >= $hour AND opened_at >= $since
     AND ($agent IS NULL OR agent = $agent)

@@ -18,7 +18,8 @@ WITH counted AS (
         owner,
         sum(sign)::BIGINT AS runs,
         sum(CASE WHEN list_contains(findings, 'unbounded') THEN sign ELSE 0 END)::BIGINT AS unbounded,
-        sum(CASE WHEN list_contains(findings, 'unbounded') THEN sign * cost_usd END) AS cost_usd
+        sum(CASE WHEN list_contains(findings, 'unbounded') AND cost_usd IS NOT NULL THEN sign END) AS runs_with_cost,
+        sum(CASE WHEN list_contains(findings, 'unbounded') THEN sign * cost_usd END) AS total
     FROM verdicts
     WHERE is_latest AND hour >= $hour AND opened_at >= $since
         AND ($agent IS NULL OR agent = $agent)
@@ -26,7 +27,14 @@ WITH counted AS (
     GROUP BY agent, environment, owner
     HAVING sum(sign) > 0
 )
-SELECT agent, environment, owner, runs, unbounded, unbounded / runs AS share, cost_usd
+SELECT
+    agent,
+    environment,
+    owner,
+    runs,
+    unbounded,
+    unbounded / runs AS share,
+    CASE WHEN runs_with_cost > 0 THEN total END AS cost_usd
 FROM counted
 WHERE unbounded > 0
 ORDER BY unbounded DESC, agent, environment, owner

@@ -6,7 +6,7 @@
 -- empty: No run of that is here. Look further back with --since 30d, or at `runs --all`.
 -- column: agent | text | AGENT | the agent's name
 -- column: agent_version | text | VERSION | its version; the newest first
--- column: first_at | time | - | when its first run in the window opened
+-- column: first_at | time | - | when its first run in the window opened; nothing without a version
 -- column: runs | count | RUNS | its runs
 -- column: ended | count | ENDED | runs that neither go on nor wait; shares are of these
 -- column: verified_share | share | VERIFIED | VERIFIED_COMPLETE
@@ -24,6 +24,7 @@
 -- column: false_complete | count | - | runs that are FALSE_COMPLETE: finished, and nothing proves it
 -- column: uncertain | count | - | runs that are UNCERTAIN: the evidence contradicts itself or is missing
 -- column: running | count | - | runs that go on
+-- Rows that were taken back are in `first_at`: a run's version, once said, stays; only one that was not said may follow.
 WITH counted AS (
     SELECT
         agent,
@@ -44,7 +45,7 @@ mixed AS (
     SELECT
         agent,
         agent_version,
-        min(first_at) AS first_at,
+        CASE WHEN agent_version IS NOT NULL THEN min(first_at) END AS first_at,
         sum(runs)::BIGINT AS runs,
         sum(CASE WHEN verdict NOT IN ('WAITING', 'WAITING_UNROUTED') THEN runs ELSE 0 END)::BIGINT AS ended,
         sum(CASE WHEN is_bad THEN runs ELSE 0 END)::BIGINT AS bad,

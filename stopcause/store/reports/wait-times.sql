@@ -41,7 +41,7 @@ asked AS (
     WHERE wait.resolution IS NULL
 ),
 timed AS (
-    SELECT *, greatest(epoch_us(until) - epoch_us(since), 0) / 1e6 AS took_s
+    SELECT *, CASE WHEN until IS NOT NULL THEN greatest(epoch_us(until) - epoch_us(since), 0) / 1e6 END AS took_s
     FROM asked
 )
 SELECT
