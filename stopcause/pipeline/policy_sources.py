@@ -1,8 +1,8 @@
-"""What `policy diff` reads beside a store: case files, files of records, and archives of them in Parquet.
+"""What `policy diff` reads beside a store: case files, and whatever `ingest` takes: records and archives of them.
 
 A case is judged as of its own time, against its own policy where no other is named. Records may come in any order and
 in any number: they go into a scratch store first, in memory where they are few, so that a run is judged whole.
-An archive is a `.parquet` file, or a folder with `records*/` or `records*.parquet` in it, with a text column `line`.
+An archive has no resume tokens, only the word that a run can be resumed; here that word stands for one.
 """
 
 from __future__ import annotations
@@ -15,13 +15,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from stopcause.classifier.policy import Policy
 from stopcause.errors import InputError
 from stopcause.pipeline import cases, keeper_runs
-from stopcause.pipeline.ingest_sources import Bad, NoRecordsError, Source, expand, read_source
+from stopcause.pipeline.ingest_sources import PARQUET, Bad, NoRecordsError, Source, expand, read_source
 from stopcause.pipeline.policy_diff import Progress, Question, as_diff, in_batches
 from stopcause.pipeline.policy_workers import Batch, Judge, Tally, Task, judge_batches
 from stopcause.receipts import codec, model
@@ -34,7 +31,8 @@ from stopcause.store.rows import RecordRow
 _IN_MEMORY_BYTES = 64 * 1024 * 1024
 _BATCH_RECORDS = 50_000
 _PART_RECORDS = 40_000  # whose lines are in memory at once
-_PARQUET = ".parquet"
+_PACKED = 6  # times smaller a file of Parquet is than its lines
+_RESUMABLE = b'"resumable":true'
 
 Complain = Callable[[str], None]
 
@@ -63,18 +61,18 @@ def diff_files(paths: Sequence[Path], trial: Trial, complain: Complain, progress
         InputError: A file that is not there, cannot be read, or holds neither cases nor records.
         StoreError: A worker died, or there is no room for the scratch store.
     """
-    archives, sources = _told_apart(paths)
+    sources = _sources(paths)
     case_files = [each for each in sources if _holds_cases(each)]
     files = [each for each in sources if each not in case_files]
     tally, errors, question = Tally(), _Errors(complain), _question(trial)
     _judge_cases(case_files, trial, tally)
-    if archives or files:
-        with _scratch(archives, files) as store:
-            _fill(store, _records(archives, files, errors))
+    if files:
+        with _scratch(files) as store:
+            _fill(store, _records(files, errors))
             task = Task(question.old, question.new, question.now)
             tally.add(judge_batches(task, _batches(store, trial.since), progress=progress))
     found = as_diff(tally, question)._replace(set_aside=errors.count)
-    if case_files and not (archives or files):
+    if not files:
         found = found._replace(now=None)
         found = found if trial.old else found._replace(old=None, sections=())
     return found
@@ -87,35 +85,22 @@ def _question(trial: Trial) -> Question:
 # Telling apart --------------------------------------------------------------------------------------------------------
 
 
-def _told_apart(paths: Sequence[Path]) -> tuple[list[Path], list[Source]]:
-    """Parquet files, and the other files; a folder that holds neither is an error."""
-    archives: list[Path] = []
-    sources: list[Source] = []
+def _sources(paths: Sequence[Path]) -> list[Source]:
+    """Every file of these; a folder that holds none is an error."""
+    found: list[Source] = []
     for path in paths:
-        parquet = _archive(path)
-        found = [] if parquet else expand([path])
-        if not parquet and not found:
+        inside = expand([path])
+        if not inside:
             raise InputError(f"{path}: no records in it; give case files, NDJSON, or what `export parquet` made")
-        archives += parquet
-        sources += [each for each in found if Path(each.name).name != cases.ASSERTIONS]
-    return archives, sources
-
-
-def _archive(path: Path) -> list[Path]:
-    """The Parquet files with records that a path means."""
-    if path.suffix == _PARQUET and path.is_file():
-        return [path]
-    if not path.is_dir():
-        return []
-    whole = sorted(path.glob(f"records*{_PARQUET}"))
-    inside = sorted(each for folder in path.glob("records*") for each in folder.rglob(f"*{_PARQUET}"))
-    own = sorted(path.rglob(f"*{_PARQUET}")) if path.name.startswith("records") else []
-    return [each for each in whole or inside or own if each.is_file()]
+        found += [each for each in inside if Path(each.name).name != cases.ASSERTIONS]
+    return found
 
 
 def _holds_cases(source: Source) -> bool:
     """Whether a file begins with a case: one in a `.json`, or one a line."""
     path = Path(source.name)
+    if path.suffix == PARQUET:
+        return False
     if path.suffix == ".json" and (source.size or 0) <= _IN_MEMORY_BYTES:
         return cases.is_case(_json(cases.read_bytes(path)))
     try:
@@ -162,41 +147,36 @@ class _Errors:
             self._complain(f"{name}: {error}")
 
 
-def _records(archives: Sequence[Path], files: Sequence[Source], errors: _Errors) -> Iterator[Kept]:
-    for path in archives:
-        for number, line in enumerate(_archived(path), 1):
-            kept = codec.keep_line(line, number)
-            if isinstance(kept, codec.LineError):
-                errors.note(str(path), kept)
-            else:
-                yield kept
+def _records(files: Sequence[Source], errors: _Errors) -> Iterator[Kept]:
     for source in files:
+        archived = source.name.endswith(PARQUET)
         try:
             for read in read_source(source, lambda _size: None):
                 if isinstance(read, Bad):
                     errors.note(source.name, read.error)
                 else:
-                    yield read
+                    yield _with_tokens(read) if archived else read
         except NoRecordsError:
             if source.named:
                 raise
 
 
-def _archived(path: Path) -> Iterator[bytes]:
-    try:
-        with pq.ParquetFile(path) as file:
-            if "line" not in file.schema_arrow.names:
-                raise InputError(f"{path}: no column `line` in it; give the records of an `export parquet`")
-            for batch in file.iter_batches(_BATCH_RECORDS, columns=["line"]):
-                yield from (line.encode() for line in batch.column(0).to_pylist() if line)
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(f"{path}: cannot be read as Parquet ({type(error).__name__}); make the export again") from None
+def _with_tokens(kept: Kept) -> Kept:
+    """A record of an archive, with something in place of each resume token that was taken out of it."""
+    if _RESUMABLE not in kept.line:
+        return kept
+    value = json.loads(kept.line)
+    for approval in (value.get("approval"), *(value.get("approvals") or ())):
+        if approval and approval.get("resumable") is True:
+            approval.setdefault("resume_token", "archived")
+    read = codec.keep_line(codec.value_line(value))
+    return kept if isinstance(read, codec.LineError) else read
 
 
 @contextlib.contextmanager
-def _scratch(archives: Sequence[Path], files: Sequence[Source]) -> Iterator[DuckStore]:
+def _scratch(files: Sequence[Source]) -> Iterator[DuckStore]:
     """A store for as long as this lasts; on disk where there is much."""
-    size = sum(path.stat().st_size for path in archives) * 4 + sum(each.size or 0 for each in files)
+    size = sum((each.size or 0) * (_PACKED if each.name.endswith(PARQUET) else 1) for each in files)
     with contextlib.ExitStack() as undo:
         folder = Path(undo.enter_context(tempfile.TemporaryDirectory(prefix="stopcause-")))
         yield undo.enter_context(DuckStore.open(folder / "scratch.duckdb" if size > _IN_MEMORY_BYTES else None))

@@ -32,6 +32,8 @@ from stopcause.pipeline.policy_workers import Batch, Task, judge_batches
 from stopcause.receipts import codec
 from stopcause.render.policy_diff import Diff, Said
 from stopcause.resources import data_folder
+from stopcause.store.archive import Span, write_archive
+from stopcause.store.duckdb_store import DuckStore
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = data_folder("fixtures")
@@ -151,39 +153,32 @@ def tried(*paths: Path, new: Policy = STRICT, said: list[str] | None = None) -> 
     return diff_files(paths, Trial(new, None, DEFAULT_POLICY, NOW), (said if said is not None else []).append)
 
 
-def as_parquet(folder: Path) -> Path:
-    """An archive as an export makes one: parts in folders, and columns that nobody here asks for."""
-    for part in range(3):
-        lines = [line.decode() for line in LINES[part::3]]
-        target = folder / "records" / f"day={part}"
-        target.mkdir(parents=True)
-        table = pa.table({"kind": ["x"] * len(lines), "line": lines})
-        pq.write_table(table, target / "part-0.parquet", compression="zstd")
-    (folder / "verdicts").mkdir()
-    pq.write_table(pa.table({"verdict": ["x"]}), folder / "verdicts" / "part-0.parquet")
+def as_archive(store: Path, folder: Path) -> Path:
+    """What an export makes of it, without resume tokens."""
+    with DuckStore.open(store) as opened:
+        write_archive(opened, folder, Span(), (NOW, "0", "0"), tokens=False)
     return folder
 
 
-def test_files_and_archives_give_what_a_store_gives(tmp_path: Path) -> None:
-    expected = brute(DEFAULT_POLICY, STRICT)
+def test_files_and_archives_give_what_a_store_gives(store: Path, tmp_path: Path) -> None:
     path = tmp_path / "runs.jsonl"
     path.write_bytes(b"\n".join(reversed(LINES)))
-    archive = as_parquet(tmp_path / "archive")
+    archive = as_archive(store, tmp_path / "archive")
     flat = tmp_path / "records-2026.parquet"
     pq.write_table(pa.table({"line": pa.array([line.decode() for line in LINES], pa.large_string())}), flat)
 
-    for given in (path, archive, archive / "records", flat):
-        found = tried(given)
-        assert changes(found) == expected, given
+    for given, new in itertools.product((path, archive, flat), POLICIES):
+        found = tried(given, new=new)
+        assert changes(found) == brute(DEFAULT_POLICY, new), given
         assert found.looked == 222
 
 
-def test_much_is_held_on_disk_in_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_much_is_held_on_disk_in_parts(store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(policy_sources, "_IN_MEMORY_BYTES", 1000)
     monkeypatch.setattr(policy_sources, "_BATCH_RECORDS", 50)
     monkeypatch.setattr(policy_sources, "_PART_RECORDS", 50)
 
-    found = tried(as_parquet(tmp_path / "archive"))
+    found = tried(as_archive(store, tmp_path / "archive"))
 
     assert changes(found) == brute(DEFAULT_POLICY, STRICT)
 
@@ -221,7 +216,7 @@ def test_what_cannot_be_read_is_said(tmp_path: Path, what: str) -> None:
         pq.write_table(pa.table({"other": ["x"]}), path)
     elif what == "broken":
         path.write_bytes(b"PAR1 and no more")
-    words = {"gone": "No such file", "empty": "no records in it", "column": "no column", "broken": "as Parquet"}
+    words = {"gone": "No such file", "empty": "no records in it", "column": "no column", "broken": "no Parquet file"}
 
     with pytest.raises(InputError, match=words[what]):
         tried(path)
