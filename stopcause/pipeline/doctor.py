@@ -94,6 +94,8 @@ def _look_inside(
             yield look()
         except StoreError as error:
             yield Check(name, State.BAD, f"cannot be read. {error}", files.way_out(store))
+        except OSError as error:
+            yield Check(name, State.BAD, f"{error.filename}: {error.strerror}", files.listed(store.parent))
 
 
 def _in_use(store: Path, error: StoreInUseError) -> Check:

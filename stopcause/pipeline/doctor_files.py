@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -48,10 +49,18 @@ def is_there(path: Path) -> bool:
     return True
 
 
+def is_folder(path: Path) -> bool:
+    """Whether there is such a folder that this user can look for; where not, the checks of access say so."""
+    try:
+        return stat.S_ISDIR(path.stat().st_mode)
+    except OSError:
+        return False
+
+
 def way_out(store: Path) -> str:
     """What to do with a store that cannot be used: its journal makes it anew."""
     words = path_words(store)
-    return f"mv {words} {words}.broken" if journal_folder(store).is_dir() else "Name another: --store PATH"
+    return f"mv {words} {words}.broken" if is_folder(journal_folder(store)) else "Name another: --store PATH"
 
 
 # The store's file -----------------------------------------------------------------------------------------------------
@@ -59,22 +68,22 @@ def way_out(store: Path) -> str:
 
 def check_missing(store: Path) -> Check:
     """A store that is not there: gone, not yet made, or in a place where none can be made."""
-    if journal_folder(store).is_dir():
+    if is_folder(journal_folder(store)):
         said = f"{store.name} is gone; the next command makes it again from the journal"
         return Check("store", State.LOOK, said, Hint(("runs",)))
     folder = _standing(store.parent)
     if not _allowed(folder, os.W_OK | os.X_OK):
-        return Check("store", State.BAD, f"is not there, and {folder} may not be written by this user", _listed(folder))
+        return Check("store", State.BAD, f"is not there, and {folder} may not be written by this user", listed(folder))
     return Check("store", State.LOOK, "is not there yet: nothing has reported to it", Hint(("doctor", "--wait")))
 
 
 def check_access(store: Path) -> Check | None:
     """What the system would refuse; None where it would not."""
     if not _allowed(store.parent, os.W_OK | os.X_OK):
-        return Check("store", State.BAD, f"{store.parent} may not be written by this user", _listed(store.parent))
+        return Check("store", State.BAD, f"{store.parent} may not be written by this user", listed(store.parent))
     for path in (store, lock_path(store)):
         if path.exists() and not _allowed(path, os.R_OK | os.W_OK):
-            return Check("store", State.BAD, f"{path} may not be read and written by this user", _listed(path))
+            return Check("store", State.BAD, f"{path} may not be read and written by this user", listed(path))
     return None
 
 
@@ -83,7 +92,8 @@ def _allowed(path: Path, mode: int) -> bool:
     return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
 
 
-def _listed(path: Path) -> str:
+def listed(path: Path) -> str:
+    """A command that shows who may do what with a file or folder, and who asks."""
     return f"ls -ld {path_words(path)}; id"
 
 
@@ -126,7 +136,7 @@ def check_disk(store: Path, spool: Path) -> Check:
         try:
             device, room = folder.stat().st_dev, shutil.disk_usage(folder).free
         except OSError as error:
-            return Check("disk", State.BAD, f"{folder}: {error.strerror}", _listed(folder))
+            return Check("disk", State.BAD, f"{folder}: {error.strerror}", listed(folder))
         free.setdefault(device, (room, []))[1].append(name)
     least = min(room for room, _ in free.values()) / _MEGABYTE
     state = State.BAD if least < _TOO_LITTLE else State.LOOK if least < _LITTLE else State.OK
@@ -138,7 +148,7 @@ def check_disk(store: Path, spool: Path) -> Check:
 def _standing(folder: Path) -> Path:
     """The nearest folder above that there is."""
     here = folder.absolute()
-    while not here.is_dir() and here != here.parent:
+    while not is_folder(here) and here != here.parent:
         here = here.parent
     return here
 
@@ -154,14 +164,14 @@ def check_journal(store: Path, applied: tuple[int, int] | None) -> Check:
         applied: Up to where the store has it, (0, 0) where it has nothing; None where nobody can say.
     """
     folder = journal_folder(store)
-    if not folder.is_dir():
+    if not is_folder(folder):
         return Check("journal", State.LOOK, "there is none: what is lost of the store cannot be made again")
     try:
         return _check_segments(folder, applied)
     except StoreError as error:
         return Check("journal", State.BAD, str(error))
     except OSError as error:
-        return Check("journal", State.BAD, f"{folder}: {error.strerror}", _listed(folder))
+        return Check("journal", State.BAD, f"{folder}: {error.strerror}", listed(folder))
 
 
 def _check_segments(folder: Path, applied: tuple[int, int] | None) -> Check:
@@ -219,7 +229,7 @@ def unread_lines(store: Path) -> int:
 
 def last_lines(folder: Path, size: int = _TAIL) -> Iterator[bytes]:
     """The whole lines at the end of a journal's last segment, without its header."""
-    numbers = segments.numbers(folder) if folder.is_dir() else []
+    numbers = segments.numbers(folder) if is_folder(folder) else []
     if not numbers:
         return
     with segments.path_of(folder, numbers[-1]).open("rb") as file:
@@ -232,7 +242,7 @@ def last_lines(folder: Path, size: int = _TAIL) -> Iterator[bytes]:
 def journal_written_at(store: Path) -> datetime | None:
     """When something was written to the journal last."""
     folder = journal_folder(store)
-    numbers = segments.numbers(folder) if folder.is_dir() else []
+    numbers = segments.numbers(folder) if is_folder(folder) else []
     if not numbers:
         return None
     return datetime.fromtimestamp(segments.path_of(folder, numbers[-1]).stat().st_mtime, UTC)
@@ -245,11 +255,11 @@ def check_leftovers(store: Path) -> Check:
     """Files of work that was broken off, beside the store and in its journal."""
     if lock_is_held(store):
         return Check("leftovers", State.OK, "not looked for: who has the store may be using them")
-    folders = [folder for folder in (store.parent, journal_folder(store)) if folder.is_dir()]
+    folders = [folder for folder in (store.parent, journal_folder(store)) if is_folder(folder)]
     try:
         found = sorted(path for folder in folders for path in folder.iterdir() if _is_left(path, store))
     except OSError as error:
-        return Check("leftovers", State.BAD, f"{error.filename}: {error.strerror}", _listed(store.parent))
+        return Check("leftovers", State.BAD, f"{error.filename}: {error.strerror}", listed(store.parent))
     if not found:
         return Check("leftovers", State.OK, "none beside the store")
     named = " ".join(path_words(path) for path in found[:_QUOTED])
@@ -278,7 +288,7 @@ def _lives(pid: int) -> bool:
 
 def check_set_aside(store: Path, spool: Path) -> Check:
     """Lines that `ingest` could not read, kept beside store and spool and in the folder of this call."""
-    folders = {folder.absolute() for folder in (store.parent, spool, Path()) if folder.is_dir()}
+    folders = {folder.absolute() for folder in (store.parent, spool, Path()) if is_folder(folder)}
     found = sorted(path for folder in folders for path in folder.glob(f"*{REJECTED}"))
     if not found:
         return Check("set aside", State.OK, "no line is set aside beside store and spool, or here")
@@ -294,9 +304,9 @@ def check_spool(spool: Path, now: datetime) -> list[Check]:
     try:
         waiting = [each for folder in spool_folders(spool) if (each := _waiting(folder))]
     except OSError as error:
-        return [Check("spool", State.BAD, f"{error.filename}: {error.strerror}", _listed(spool))]
+        return [Check("spool", State.BAD, f"{error.filename}: {error.strerror}", listed(spool))]
     if not waiting:
-        return [Check("spool", State.OK, "nothing waits there" if spool.is_dir() else "there is none")]
+        return [Check("spool", State.OK, "nothing waits there" if is_folder(spool) else "there is none")]
     oldest = age(now - datetime.fromtimestamp(min(since for _, _, since, _ in waiting), UTC))
     dead = sum(not held for _, _, _, held in waiting)
     files = sum(number for number, _, _, _ in waiting)
@@ -309,17 +319,17 @@ def check_spool(spool: Path, now: datetime) -> list[Check]:
 
 def spool_folders(spool: Path) -> list[Path]:
     """The journals of a spool: itself, and the folders in it."""
-    if not spool.is_dir():
+    if not is_folder(spool):
         return []
-    return [spool, *sorted(path for path in spool.iterdir() if path.is_dir())]
+    return [spool, *sorted(path for path in spool.iterdir() if is_folder(path))]
 
 
 def _waiting(folder: Path) -> tuple[int, int, float, bool] | None:
     """Files with lines, their bytes, the time of the oldest, and whether a writer holds the folder."""
     numbers = segments.numbers(folder)
-    stats = {number: segments.path_of(folder, number).stat() for number in numbers}
-    full = [stat for number, stat in stats.items() if stat.st_size > len(segments.header_of(number))]
+    seen = {number: segments.path_of(folder, number).stat() for number in numbers}
+    full = [each for number, each in seen.items() if each.st_size > len(segments.header_of(number))]
     if not full:
         return None
     held = _is_locked(folder / journal.LOCK_NAME)
-    return len(full), sum(stat.st_size for stat in full), min(stat.st_mtime for stat in full), held
+    return len(full), sum(each.st_size for each in full), min(each.st_mtime for each in full), held

@@ -36,7 +36,7 @@ _PROGRAM = Path(__file__).with_name("sandbox_child.py")
 _READS = "takes one SELECT, EXPLAIN, DESCRIBE, SHOW or SUMMARIZE, and changes nothing"
 _CLOSED = re.compile(
     "disabled (by|through) configuration|configuration has been locked|read-only mode|requires the extension"
-    "|exists in the .* extension"
+    "|exists in the .* extension|belongs to an attached database"
 )
 
 
@@ -100,6 +100,7 @@ def _child() -> Iterator[subprocess.Popen[bytes]]:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         env=environment,
+        cwd="/",
         start_new_session=True,
         bufsize=0,
     )

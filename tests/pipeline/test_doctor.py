@@ -244,6 +244,39 @@ def test_a_folder_that_may_not_be_written_is_a_line(open_folder: Path) -> None:
         assert "may not be written by this user" in found.said
 
 
+def test_a_folder_that_nobody_may_look_into_is_a_line(open_folder: Path) -> None:
+    inner = open_folder / "inner"
+    keep(inner / "s.duckdb", line())
+    inner.chmod(0o000)
+    with without_privileges():
+        found = visited(inner / "s.duckdb")
+    inner.chmod(0o755)
+
+    store = next(each for each in found.checks if each.name == "store")
+    assert store.state is State.BAD
+    assert f"{inner} may not be written by this user" in store.said
+
+
+def test_a_spool_and_a_journal_that_nobody_may_read_are_lines(open_folder: Path) -> None:
+    path = open_folder / "s.duckdb"
+    keep(path, line())
+    Journal(open_folder / "spool").close()
+    for folder in (open_folder, path):
+        folder.chmod(0o777)
+    lock_path(path).chmod(0o666)
+    for folder in (journal_folder(path), open_folder / "spool"):
+        folder.chmod(0o000)
+    with without_privileges():
+        said = {each.name: each for each in visited(path).checks}
+    for folder in (journal_folder(path), open_folder / "spool"):
+        folder.chmod(0o755)
+
+    assert {said[name].state for name in ("journal", "spool")} == {State.BAD}
+    assert "Permission denied" in said["journal"].said
+    assert "Permission denied" in said["spool"].said
+    assert "gaps" in said
+
+
 # Files
 
 

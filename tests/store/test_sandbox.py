@@ -94,6 +94,13 @@ REFUSED = {
     "cte copy": ("WITH x AS (COPY records TO 'OUT') SELECT * FROM x", ONLY_THIS),
     "explain analyze copy": ("EXPLAIN ANALYZE COPY records TO 'OUT'", ONLY_THIS),
     "explain analyze insert": ("EXPLAIN ANALYZE INSERT INTO journal_position VALUES (9, 9)", ONLY_THIS),
+    "copy over the store": ("WITH x AS (COPY records TO 'STORE') SELECT * FROM x", ONLY_THIS),
+    "copy over the store by another name": ("WITH x AS (COPY records TO 'file://STORE') SELECT * FROM x", ONLY_THIS),
+    "copy over the store's log": ("WITH x AS (COPY records TO 'STORE.wal') SELECT * FROM x", ONLY_THIS),
+    "copy into its temporary folder": ("WITH x AS (COPY records TO 'STORE.tmp') SELECT * FROM x", ONLY_THIS),
+    "explain analyze copy over the store": ("EXPLAIN ANALYZE COPY records TO 'STORE' (FORMAT csv)", ONLY_THIS),
+    "explain analyze drop": ("EXPLAIN ANALYZE DROP TABLE records", ONLY_THIS),
+    "copy into an open file": ("WITH x AS (COPY records TO '/proc/self/fd/4') SELECT * FROM x", ONLY_THIS),
     "query copy": ("SELECT * FROM query('COPY records TO ''OUT''')", "single SELECT"),
     # other files, the network, this process
     "read_csv": ("SELECT * FROM read_csv('/etc/passwd')", ONLY_THIS),
@@ -106,6 +113,9 @@ REFUSED = {
     "bare file": ("FROM '/etc/passwd'", "does not exist"),
     "bare csv": ("FROM '/etc/hosts.csv'", ONLY_THIS),
     "bare database": ("FROM 'STORE'", "multiple tables"),
+    "another database": ("FROM '/var/other.duckdb'", ONLY_THIS),
+    "read_duckdb": ("FROM read_duckdb('/var/other.duckdb')", ONLY_THIS),
+    "the orders": ("SELECT * FROM read_csv('/dev/stdin')", ONLY_THIS),
     "glob": ("SELECT * FROM glob('/etc/*')", ONLY_THIS),
     "json plan of a file": (
         "SELECT * FROM json_execute_serialized_sql(json_serialize_sql('SELECT * FROM read_text(''/etc/passwd'')'))",
@@ -136,6 +146,7 @@ CUT_OFF = {
 # What the engine allows, because it reads, and what comes of it.
 HARMLESS = {
     "secrets": ("FROM duckdb_secrets()", 0),
+    "explain analyze checkpoint": ("EXPLAIN ANALYZE CHECKPOINT", 1),
     "write_log": ("SELECT write_log('x', level := 'error')", 1),
     "logs": ("SELECT * FROM duckdb_logs", 0),
     "query": ("SELECT * FROM query('SELECT 1')", 1),
