@@ -44,7 +44,7 @@ def _batches(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
 def repeat(path: Path, days: int, *, with_records: bool) -> datetime:
     """The first day of the store over again until there are so many; gives the time that the last of them ends.
 
-    The journal is not repeated, so this store is for reading only.
+    The journal is not repeated, so this store is for reading only; without records, the last day has them all the same.
     """
     with duckdb.connect(str(path)) as connection:
         connection.execute("SET preserve_insertion_order = true").fetchall()
@@ -52,7 +52,7 @@ def repeat(path: Path, days: int, *, with_records: bool) -> datetime:
             connection.execute(f"CREATE TEMP TABLE first_{table} AS FROM {table}").fetchall()
         for day in range(1, days):
             connection.execute(_again("verdicts", _VERDICT_TIMES), {"day": day}).fetchall()
-            if with_records:
+            if with_records or day == days - 1:
                 connection.execute(_again("records", _RECORD_TIMES), {"day": day}).fetchall()
         connection.execute("CHECKPOINT").fetchall()
     return records.NOW + (days - 1) * records.DAY
