@@ -13,7 +13,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stopcause import __version__, cli_care, cli_export, cli_keep, cli_policy, cli_report, cli_triage, settings
+from stopcause import (
+    __version__,
+    cli_care,
+    cli_export,
+    cli_keep,
+    cli_otlp,
+    cli_outcome,
+    cli_policy,
+    cli_report,
+    cli_triage,
+    settings,
+)
 from stopcause import cli_shared as shared
 from stopcause.errors import InputError, NotFoundError
 from stopcause.render import options
@@ -340,5 +351,6 @@ def _show_explained(screen: Screen, it: Explained, *, as_note: bool) -> None:
     screen.show(lambda pen: form(it, pen), lambda: [lines.verdict_object(it.verdict)])
 
 
-for _commands in (cli_report, cli_triage, cli_keep, cli_export, cli_care, cli_policy):
+cli_otlp.add_to(cli_export.export_app)
+for _commands in (cli_report, cli_triage, cli_outcome, cli_keep, cli_export, cli_care, cli_policy):
     _commands.add_to(app)

@@ -19,7 +19,7 @@ from stopcause import settings
 from stopcause.errors import InputError, NotFoundError
 from stopcause.render import options
 from stopcause.render.caller import Argument, Hint
-from stopcause.render.door import complain
+from stopcause.render.door import PANELS, complain
 
 if TYPE_CHECKING:  # what commands import for themselves
     from stopcause.classifier.policy import Policy
@@ -29,9 +29,7 @@ if TYPE_CHECKING:  # what commands import for themselves
     from stopcause.render.views import Window
 
 _NAMED = 5  # runs that could not be judged
-# The panels of the help, in their order.
-START, STORED, TOLD, FILES = "Start here", "Your runs", "What people say", "Files, nothing is kept"
-KEPT, REFERENCE = "The store", "Reference"
+START, STORED, TOLD, FILES, KEPT, REFERENCE = PANELS
 
 
 def clock() -> datetime:
@@ -141,8 +139,11 @@ def nothing_yet(screen: Screen, wanted: str) -> None:
     if wanted:
         raise NotFoundError(f"No run {wanted!r}: this store has no records yet. `ingest` some first.")
     typer.echo("No runs yet: nothing has reported to this store.", err=not screen.is_table)
-    taking = Hint(("ingest", "runs.jsonl"), "takes in records from a file")
-    screen.hint(taking, Hint(("demo",), "shows it on recorded runs"))
+    screen.hint(
+        Hint(("doctor", "--wait"), "waits for the first record and says what it is"),
+        Hint(("ingest", "runs.jsonl"), "takes in records from a file"),
+        Hint(("demo",), "shows it on recorded runs"),
+    )
     raise typer.Exit(0)
 
 

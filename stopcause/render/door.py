@@ -22,6 +22,15 @@ from stopcause.errors import PolicyError, StopcauseError
 from stopcause.render.caller import this_program
 from stopcause.render.examples import EXAMPLES
 
+# The panels of the help, in their order: typer puts groups of commands behind all single ones.
+PANELS = (
+    "Start here",
+    "Your runs",
+    "What you say",
+    "Files, nothing is kept",
+    "The store",
+    "Reference",
+)
 _WIDTH = 80
 _WHOLE = 200  # a narrow terminal wraps what a command does; nothing is cut
 _INTERRUPTED, _PIPE_CLOSED = 130, 141  # what a shell expects of a program that Ctrl-C or a closed pipe ended
@@ -49,20 +58,24 @@ class Group(TyperGroup):
     """Commands in groups, each on one line."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - click's name for it
-        """A section for each `rich_help_panel`, in the order in which they first come."""
+        """A section for each `rich_help_panel`, in the order of `PANELS`; others behind, as they come."""
         panels: dict[str, list[tuple[str, str]]] = {}
         for name, command in self.commands.items():
             panel = getattr(command, "rich_help_panel", None)
             panels.setdefault(panel if isinstance(panel, str) else "Commands", []).append(
                 (name, command.get_short_help_str(_WHOLE))
             )
-        for panel, rows in panels.items():
+        for panel, rows in sorted(panels.items(), key=lambda panel: _place(panel[0])):
             with formatter.section(panel):
                 formatter.write_dl(rows)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """The examples of this group."""
         _write_examples(ctx, formatter)
+
+
+def _place(panel: str) -> int:
+    return PANELS.index(panel) if panel in PANELS else len(PANELS)
 
 
 def _write_examples(ctx: Any, formatter: Any) -> None:
