@@ -74,7 +74,9 @@ def sql(
     timeout: Annotated[
         str, typer.Option("--timeout", metavar="TIME", help="When to stop it: 10s; at most 5m.")
     ] = "10s",
-    limit: Annotated[int, typer.Option("--limit", min=1, max=_MOST_ROWS, help="Rows to show at most.")] = 1000,
+    limit: Annotated[
+        int, typer.Option("--limit", metavar="N", min=1, max=_MOST_ROWS, help="Rows to show at most.")
+    ] = 1000,
     store: StorePath = None,
     output: Annotated[
         SheetFormat | None, typer.Option("--format", "-o", help="If not a table on a terminal, jsonl in a pipe.")

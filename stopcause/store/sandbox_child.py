@@ -8,6 +8,7 @@ Not here: the deadline (the parent keeps it), and what is said to people (`sandb
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -16,11 +17,13 @@ import sys
 import threading
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 _MEGABYTE = 1024 * 1024
 _ADDRESS_SPACE = 1536 * _MEGABYTE  # the engine's own limit does not count what a single function call makes
 _FILES = 64
+_THREADS = 2
 _ROWS = 64  # a fetch
 _READING = ("SELECT", "EXPLAIN")  # DESCRIBE, SHOW and SUMMARIZE are a SELECT here
 _FOUND = 4  # as an exit code: somebody else is to say what happened
@@ -33,7 +36,7 @@ class Refused(Exception):  # noqa: N818 - it is no error of this program
 def main() -> None:
     """Run the query of stdin."""
     orders = json.loads(sys.stdin.buffer.readline())
-    sys.path[:0] = orders["packages"]
+    sys.path += orders["packages"]
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _limit_process(orders["timeout_s"])
     try:
@@ -58,9 +61,10 @@ def _end_with_parent() -> None:
 def _limit_process(timeout_s: float) -> None:
     """What the engine's settings do not hold back. Not the number of processes: it counts all that a user runs."""
     if sys.platform == "linux":  # macOS does not keep to it
+        with contextlib.suppress(OSError):
+            Path("/proc/self/oom_score_adj").write_text("1000", "ascii")  # where memory runs out, this ends first
         _limit(resource.RLIMIT_AS, _ADDRESS_SPACE)
-    threads = 2
-    _limit(resource.RLIMIT_CPU, math.ceil(timeout_s) * threads + 2)
+    _limit(resource.RLIMIT_CPU, math.ceil(timeout_s) * _THREADS + 2)
     _limit(resource.RLIMIT_FSIZE, 0)
     _limit(resource.RLIMIT_NOFILE, _FILES)
     _limit(resource.RLIMIT_CORE, 0)
@@ -89,7 +93,7 @@ def _config(orders: dict[str, Any]) -> dict[str, Any]:
     return {
         "memory_limit": f"{orders['memory_mb']}MB",
         "max_temp_directory_size": "0B",
-        "threads": 2,
+        "threads": _THREADS,
         "max_execution_time": math.ceil(orders["timeout_s"] * 1000),
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,

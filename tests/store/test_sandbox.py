@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -260,13 +261,34 @@ def test_no_setting_of_the_fence_is_off(store: Path) -> None:
 def test_the_child_has_no_environment_of_ours(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BILLING_DB", "a secret")
     with sandbox._child() as child:
-        time.sleep(0.2)
+        time.sleep(0.2)  # until it is another program
         environment = Path(f"/proc/{child.pid}/environ").read_bytes()
         command = Path(f"/proc/{child.pid}/cmdline").read_bytes()
 
     assert store.exists()
     assert b"BILLING_DB" not in environment
     assert b"sandbox_child.py" in command
+
+
+@LINUX
+def test_the_system_holds_the_child_back(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: dict[str, str] = {}
+    take = sandbox._Reader.take
+
+    def look(reader: sandbox._Reader, line: bytes) -> bool:
+        if b"ready" in line:
+            child = Path(f"/proc/{child_of(os.getpid())}")
+            limits = (re.split(r"  +", each) for each in (child / "limits").read_text("ascii").splitlines())
+            seen.update({each[0]: each[1] for each in limits}, score=(child / "oom_score_adj").read_text("ascii"))
+        return take(reader, line)
+
+    monkeypatch.setattr(sandbox._Reader, "take", look)
+    with pytest.raises(QueryStoppedError):
+        ask(store, CUT_OFF["join"][0], SHORT)
+
+    assert (seen["Max address space"], seen["Max file size"]) == (str(1536 * 1024 * 1024), "0")
+    assert (seen["Max cpu time"], seen["Max open files"], seen["Max core file size"]) == ("6", "64", "0")
+    assert seen["score"].strip() == "1000"
 
 
 # The parent's side
