@@ -67,20 +67,22 @@ def otlp(  # noqa: PLR0913 - one argument an option
 
     screen = shared.screen_for(output, store)
     target = targets.target_of(protocol, endpoint, dict(map(_header, header or ())))
-    off = {signal: targets.is_off(signal) for signal in Signal}
-    parts = screens.Part(0, 0, off[Signal.LOGS]), screens.Part(0, 0, off[Signal.METRICS])
+    off = [signal for signal in Signal if targets.is_off(signal)]
+    parts = screens.Part(0, 0, Signal.LOGS in off), screens.Part(0, 0, Signal.METRICS in off)
     blank = screens.Sent(targets.shown(target.url), target.protocol, RUNS.name, *parts)
     with shared.reading(store, screen) as (keeper, now):
         window = shared.window_of(keeper, now, since, everything=everything)
-        events = None if off[Signal.LOGS] else publish.events(keeper.store, None if everything else window.since)
-        outgoing = publish.Outgoing(events, None if off[Signal.METRICS] else publish.counts(keeper.store))
+        content = publish.outgoing(keeper.store, None if everything else window.since, off)
         if dry_run:
-            _show_plan(screen, outgoing, blank)
+            _show_plan(screen, content, blank)
             return
+        sender = _sender(target, publish.source_of(keeper.store, __version__))
+        if content.held:
+            keeper.close()  # nobody else has to wait for a slow receiver
         if screen.is_table:
             say([f"Sending to {blank.url} ..."])
-        with _sender(target, publish.source_of(keeper.store, __version__)) as sender:
-            sent = _sent(publish.publish(outgoing, sender, now), blank)
+        with sender:
+            sent = _sent(publish.publish(content, sender, now), blank)
     screen.show(lambda _pen: screens.sent_screen(sent), lambda: [screens.sent_object(sent)])
     for fault in sent.faults:
         complain(f"stopcause: {fault}")
@@ -118,14 +120,14 @@ def _sent(tallies: tuple[Tally, Tally], blank: Sent) -> Sent:
     )
 
 
-def _show_plan(screen: Screen, outgoing: Outgoing, blank: Sent) -> None:
+def _show_plan(screen: Screen, content: Outgoing, blank: Sent) -> None:
     """What would leave this machine: on a terminal in numbers, in a pipe each event and series whole."""
     from stopcause.classifier.verdict import VerdictName
     from stopcause.render import otlp as screens
     from stopcause.telemetry.names import Attribute
 
-    events = [event for batch in outgoing.events or () for event in batch]
-    series = outgoing.series or []
+    events = [event for batch in content.events or () for event in batch]
+    series = content.series or []
     plan = blank._replace(
         events=blank.events._replace(size=len(events)), series=blank.series._replace(size=len(series))
     )

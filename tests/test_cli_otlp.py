@@ -131,6 +131,20 @@ def test_nobody_there(store: Path) -> None:
     )
 
 
+def test_a_slow_receiver_does_not_keep_others_from_the_store(store: Path) -> None:
+    opened = []
+
+    def slow(_path: str, _number: int) -> Reply:
+        with Keeper.open(store, load_policy(None), NOW) as keeper:
+            opened.append(keeper.store.counts().runs)
+        return Reply()
+
+    with http_receiver(slow) as received:
+        assert run(store, "--endpoint", received.url).exit_code == 0
+
+    assert opened == [17, 17]
+
+
 def test_a_signal_that_is_turned_off(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_LOGS_EXPORTER", "none")
     with http_receiver() as received:

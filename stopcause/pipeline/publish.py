@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
@@ -24,9 +24,10 @@ from stopcause.store.queries import text
 from stopcause.store.rows import VerdictRow
 from stopcause.telemetry import names
 from stopcause.telemetry.names import Attribute, Label
-from stopcause.telemetry.values import Answer, Event, Scalar, Series, Source
+from stopcause.telemetry.values import Answer, Event, Scalar, Series, Signal, Source
 
 EVENTS_OF_A_REQUEST: Final = 500  # about 0.4 MB; gRPC receivers take 4 MB
+MOST_HELD: Final = 50_000  # events, of some 3 kB each
 MOST_AGENTS: Final = 200
 MOST_SERIES: Final = 1900  # the SDK folds what is above 2000, in an order that we do not have in hand
 _ROWS_AT_ONCE = 20_000
@@ -104,7 +105,7 @@ def events(store: DuckStore, since: datetime | None) -> Iterator[list[Event]]:
 
 
 def _events(store: DuckStore, since: datetime) -> Iterator[Event]:
-    asked = {"since": since.astimezone(UTC).replace(tzinfo=None)}
+    asked = {"since": _naive(since)}
     for first, last in _spans(store.ask(text("judged_hours"), asked).rows):
         span = {"first": first, "last": last}
         answer = store.ask(text("judged_since"), {**asked, **span})
@@ -113,6 +114,10 @@ def _events(store: DuckStore, since: datetime) -> Iterator[Event]:
         for fetched in answer.rows:
             row = read(fetched)
             yield event_of(row, _Before(*fetched[before : before + 2]), stops.get((row.run_id, row.attempt), ()))
+
+
+def _naive(at: datetime) -> datetime:
+    return at.astimezone(UTC).replace(tzinfo=None)
 
 
 def _spans(hours: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -260,22 +265,34 @@ class Tally:
 
 
 class Outgoing(NamedTuple):
-    """What is to be sent; None is a signal that is turned off."""
+    """What is to be sent; None is a signal that is turned off. `held`: it is all here, and the store may be closed."""
 
     events: Iterable[list[Event]] | None
     series: list[Series] | None
+    held: bool = True
 
 
-def publish(outgoing: Outgoing, sender: Sends, now: datetime) -> tuple[Tally, Tally]:
+def outgoing(store: DuckStore, since: datetime | None, off: Collection[Signal] = ()) -> Outgoing:
+    """What `events` and `counts` give. Where it is not too much it is held whole: others need the store meanwhile."""
+    series = None if Signal.METRICS in off else counts(store)
+    if Signal.LOGS in off:
+        return Outgoing(None, series)
+    hours = store.ask(text("judged_hours"), {"since": _naive(since or _DAY_ONE)}).rows
+    few = sum(rows for _, rows in hours) <= MOST_HELD
+    found = events(store, since)
+    return Outgoing(list(found) if few else found, series, held=few)
+
+
+def publish(content: Outgoing, sender: Sends, now: datetime) -> tuple[Tally, Tally]:
     """Sends events, then sums; the sums not where the events found nobody.
 
     Returns:
         What became of the events, and of the series.
     """
     events, series = Tally(), Tally()
-    for batch in outgoing.events or ():
+    for batch in content.events or ():
         events.send(len(batch), partial(sender.send_events, batch))
-    if sums := outgoing.series:
+    if sums := content.series:
         if events.answered:
             series.send(len(sums), partial(sender.send_counts, sums, now))
         else:

@@ -1,7 +1,8 @@
 """The names under which telemetry leaves: one event, one metric, their attributes. Others' dashboards rest on them.
 
 Own names are under `stopcause.`; what OpenTelemetry has a name for keeps that. No word in them is one that scrubbers
-redact (`REDACTED`), and nothing under these names is free text.
+redact (`REDACTED`), no name is also the head of another (back ends that store objects refuse that), and nothing under
+these names is free text.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Attribute(Word):
     VERDICT_ID = "stopcause.verdict.id", "run, attempt and revision: the same verdict sent twice has the same id"
     RUN_ID = "stopcause.run.id", "the run"
     RUN_ATTEMPT = "stopcause.run.attempt", "which execution of the run, from 1"
-    VERDICT = "stopcause.verdict", "one of the eight verdicts"
+    VERDICT = "stopcause.verdict.name", "one of the eight verdicts"
     REASON = "stopcause.verdict.reason", "which case of the verdict"
     RULE = "stopcause.verdict.rule", "the rule that matched"
     REVISION = "stopcause.verdict.revision", "from 1; each change of the verdict is one more"
@@ -34,7 +35,7 @@ class Attribute(Word):
     MISSING = "stopcause.verdict.missing", "what a wait lacks"
     GROUP = "stopcause.verdict.group", "verdicts of one kind share it"
     RETRY = "stopcause.verdict.retry", "whether to start the run again"
-    PREVIOUS = "stopcause.verdict.previous", "the verdict before this one, if any"
+    PREVIOUS = "stopcause.verdict.previous.name", "the verdict before this one, if any"
     PREVIOUS_REASON = "stopcause.verdict.previous.reason", "and its reason"
     CAUSE = "stopcause.stop.cause", "why control flow ended"
     STEPS = "stopcause.step.count", "steps that were taken"

@@ -20,7 +20,7 @@ from stopcause.receipts import identifiers, model
 from stopcause.telemetry import names
 from stopcause.telemetry.otlp_out import Sender
 from stopcause.telemetry.target import target_of
-from stopcause.telemetry.values import Answer, Event, Series
+from stopcause.telemetry.values import Answer, Event, Series, Signal
 from tests.telemetry.receivers import grpc_receiver, http_receiver
 
 T0 = datetime(2026, 11, 28, 8, tzinfo=UTC)
@@ -36,7 +36,7 @@ def line(kind: str = "run.stopped", run_id: str = "r1", after_s: float = 0, **fi
     return json.dumps({**known, **fields}).encode()
 
 
-def confirmed(run_id: str = "r1", after_s: float = 5, **fields: Any) -> bytes:
+def confirmed(run_id: str = "r1", after_s: float = 5, **fields: str) -> bytes:
     said: dict[str, object] = {"outcome_id": "o1", "strength": "read_back", "polarity": "confirmed"}
     said |= {"issuer": {"type": "destination", "id": "db"}, "pre_state": "absent", **fields}
     return line("outcome.recorded", run_id, after_s, outcome=said)
@@ -100,7 +100,7 @@ def test_an_event_says_what_the_verdict_says(keeper: Keeper) -> None:
         "stopcause.stage": "enforce",
         "stopcause.step.count": 3,
         "stopcause.stop.cause": "tool_failure",
-        "stopcause.verdict": "FAILED",
+        "stopcause.verdict.name": "FAILED",
         "stopcause.verdict.evidence": ("stop_cause", "error"),
         "stopcause.verdict.findings": ("unbounded",),
         "stopcause.verdict.group": event.attributes["stopcause.verdict.group"],
@@ -235,7 +235,7 @@ def test_a_run_stays_counted_as_it_first_settled(keeper: Keeper) -> None:
     keeper.accept([confirmed(after_s=3700)], NOW + timedelta(minutes=5))
     keeper.accept([line(agent="a1", attempt=2, after_s=4000)], NOW + timedelta(hours=2))
 
-    assert only(keeper).attributes["stopcause.verdict"] == "VERIFIED_COMPLETE"
+    assert only(keeper).attributes["stopcause.verdict.name"] == "VERIFIED_COMPLETE"
     assert sums(keeper) == missing == {(*missing,)[0]: 1}
     assert ("reason", "receipt_missing") in (*missing,)[0]
 
@@ -352,8 +352,8 @@ class Telling:
 def published(*answers: Answer) -> tuple[tuple[int, int, int, int], list[int], list[str]]:
     sender = Telling(*answers)
     blank = Event("e", NOW, NOW, "INFO", "b", {})
-    outgoing = publish.Outgoing([[blank] * 3, [blank] * 3, [blank] * 2], [Series("m", {}, 1)] * 5)
-    events, series = publish.publish(outgoing, sender, NOW)  # type: ignore[arg-type] # it takes lists
+    content = publish.Outgoing([[blank] * 3, [blank] * 3, [blank] * 2], [Series("m", {}, 1)] * 5)
+    events, series = publish.publish(content, sender, NOW)  # type: ignore[arg-type] # it takes lists
     return (events.size, events.taken, series.size, series.taken), sender.sizes, [*events.faults, *series.faults]
 
 
@@ -383,6 +383,18 @@ def test_a_signal_that_is_off_is_not_sent() -> None:
     events, series = publish.publish(publish.Outgoing(None, None), sender, NOW)  # type: ignore[arg-type]
 
     assert (events.size, series.size, sender.sizes) == (0, 0, [])
+
+
+def test_few_are_held_so_that_the_store_can_be_closed(keeper: Keeper, monkeypatch: pytest.MonkeyPatch) -> None:
+    keeper.accept([line(run_id=f"r{n}") for n in range(3)], NOW)
+
+    few = publish.outgoing(keeper.store, None)
+    monkeypatch.setattr(publish, "MOST_HELD", 2)
+    many = publish.outgoing(keeper.store, None)
+
+    assert (few.held, many.held) == (True, False)
+    assert [len(batch) for batch in few.events or ()] == [len(batch) for batch in many.events or ()] == [3]
+    assert publish.outgoing(keeper.store, None, [Signal.LOGS, Signal.METRICS]) == (None, None, True)
 
 
 # Content
@@ -451,12 +463,12 @@ def marked_lines() -> tuple[list[bytes], dict[str, str]]:
 def test_a_mark_in_any_field_of_any_record_leaves_only_where_it_may(protocol: str, keeper: Keeper) -> None:
     lines, marks = marked_lines()
     taken = keeper.accept(lines, NOW)
-    outgoing = publish.Outgoing(publish.events(keeper.store, None), publish.counts(keeper.store))
+    content = publish.outgoing(keeper.store, None)
 
     with (http_receiver if protocol == "http" else grpc_receiver)() as received:
         target = target_of(protocol, received.url, {})
         with Sender(target, publish.source_of(keeper.store, "1")) as sender:
-            tallies = publish.publish(outgoing, sender, NOW)
+            tallies = publish.publish(content, sender, NOW)
 
     sent = b"".join(received.bodies) + repr(received.headers).encode()
     left = {path for mark, path in marks.items() if mark.encode() in sent}

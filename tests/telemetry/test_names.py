@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from opentelemetry.sdk.metrics import MeterProvider
@@ -32,6 +33,18 @@ def test_an_attribute_is_ours_or_one_that_opentelemetry_has(attribute: names.Att
     assert attribute.startswith("stopcause.") or attribute in BORROWED
     assert re.fullmatch(r"[a-z]+([._][a-z]+)+", attribute)
     assert attribute.meaning
+
+
+@pytest.mark.parametrize("attribute", names.Attribute)
+def test_no_attribute_is_also_the_head_of_another(attribute: names.Attribute) -> None:
+    assert not [other for other in names.Attribute if other.startswith(f"{attribute}.")]
+
+
+def test_the_page_names_every_one_with_its_meaning() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "otlp.md").read_text("utf-8")
+
+    for name in (*names.Attribute, *names.Label):
+        assert f"| `{name}` | {name.meaning} |" in page
 
 
 def test_the_metric_takes_no_id() -> None:
