@@ -65,16 +65,17 @@ def write_backup(keeper: Keeper, target: Path, now: datetime) -> BackedUp:
     if store is None:
         raise StoreError("A store in memory has nothing to back up. Name one: --store PATH")
     check_target(target)
-    counts, newest = keeper.store.counts(), keeper.store.newest_at()
+    ((records, runs),) = keeper.store.ask("SELECT count(*), count(DISTINCT run_id) FROM records").rows
+    newest = keeper.store.newest_at()
     keeper.store.close_engine()
-    _check_there(store)
+    offline.check_there(store)
     with beside.written(target) as draft, _new_tar(draft) as tar:
         manifest = Manifest(
             format=manifests.FORMAT,
             taken_at=now.astimezone(UTC),
             stopcause=__version__,
-            records=counts.records,
-            runs=counts.runs,
+            records=records,
+            runs=runs,
             newest_at=newest,
             digest=offline.file_digest(store).text,
             columns=offline.columns_of(store),
@@ -103,14 +104,6 @@ def _is_backup(path: Path) -> bool:
     except (tarfile.TarError, OSError):
         return False
     return first is not None and first.name == STORE
-
-
-def _check_there(store: Path) -> None:
-    """A file that was deleted while it was open is still readable there, and nowhere else."""
-    if not store.exists():
-        raise StoreError(
-            f"{store} was deleted while this ran. Run it again: it is made anew from the journal beside it."
-        )
 
 
 def _members(store: Path) -> Iterator[tuple[str, Path]]:

@@ -89,8 +89,10 @@ def plan(store: DuckStore, before: datetime) -> Plan:
     """What opened before this UTC midnight and would go. Changes nothing.
 
     Raises:
-        StoreError: The engine failed.
+        StoreError: The store was upgraded and not judged anew since; or the engine failed.
     """
+    if store.ask(text("forget_unknown")).rows:
+        raise StoreError("Not every run is judged anew since the upgrade. Let `runs` do it, then run this again.")
     asked = {"hour": int(before.timestamp() // 3600)}
     store.ask(text("forget_held"), asked)
     while True:

@@ -149,7 +149,9 @@ def archived_screen(made: Archived) -> list[str]:
         f"{count(made.verdicts, 'verdict')}, digest {made.verdicts_digest}",
     ]
     if made.tokens_taken_out:
-        lines.append(f"{count(made.tokens_taken_out, 'resume token')} left out; --resume-tokens keeps them.")
+        lines.append(
+            f"{count(made.tokens_taken_out, 'resume token')} left out: where this is taken in, waits lack them."
+        )
     return lines
 
 

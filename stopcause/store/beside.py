@@ -40,6 +40,8 @@ def written(target: Path) -> Iterator[Path]:
 @contextlib.contextmanager
 def drafted(target: Path) -> Iterator[Path]:
     """A hidden path beside `target`; what is there at the end is removed."""
+    if not target.parent.is_dir():
+        raise StoreError(f"{target.parent}: no such folder. Make it first, or name another place.")
     _remove_leftovers(target)
     draft = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import duckdb
 
+from stopcause.errors import StoreError
 from stopcause.store import digest, faults
 from stopcause.store.engine import MEMORY_LIMIT, config_of, shut_off
 
@@ -38,6 +39,7 @@ def attached(store: Path, *, scratch: Path, target: Path | None = None) -> Itera
         StoreFullError: The disk took no more.
         StoreError: The engine failed.
     """
+    check_there(store)
     with faults.translated(target or store):
         connection = duckdb.connect(":memory:", config=config_of(scratch, MEMORY_LIMIT))
         try:
@@ -48,6 +50,14 @@ def attached(store: Path, *, scratch: Path, target: Path | None = None) -> Itera
             yield connection
         finally:
             connection.close()
+
+
+def check_there(store: Path) -> None:
+    """Raises where a store's file was deleted while it was open: it was readable then, and nowhere else."""
+    if not store.exists():
+        raise StoreError(
+            f"{store} was deleted while this ran. Run it again: it is made anew from the journal beside it."
+        )
 
 
 def file_digest(store: Path, columns: dict[str, list[str]] | None = None) -> FileDigest:
