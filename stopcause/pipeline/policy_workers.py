@@ -8,6 +8,7 @@ Not here: where the lines come from (`policy_diff`, `policy_sources`).
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import signal
@@ -208,12 +209,13 @@ def _here(task: Task, batches: Iterable[Batch], _processes: int) -> Iterator[Tal
 
 
 def _in_workers(task: Task, batches: Iterable[Batch], processes: int) -> Iterator[Tally]:
-    context = multiprocessing.get_context("spawn")
+    context, others = multiprocessing.get_context("spawn"), multiprocessing.active_children()
     pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_begin, initargs=(task,))
     waiting: deque[Future[Tally]] = deque()
     try:
         for batch in batches:
-            waiting.append(pool.submit(_work, batch))
+            with _deaf_to_interrupts():
+                waiting.append(pool.submit(_work, batch))
             if len(waiting) > processes * (1 + _AHEAD):
                 yield waiting.popleft().result()
         while waiting:
@@ -221,8 +223,26 @@ def _in_workers(task: Task, batches: Iterable[Batch], processes: int) -> Iterato
     except BrokenProcessPool:
         message = "A process that was judging runs died; the machine may be short of memory. Run it again."
         raise StoreError(message) from None
+    except BaseException:  # nobody wants what they still would do
+        for worker in multiprocessing.active_children():
+            if worker not in others:
+                worker.terminate()
+        raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """A worker that is started in here never sees Ctrl-C, not even while it starts; this process gets it afterwards."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 _judges: list[Judge] = []  # this worker's own

@@ -284,6 +284,36 @@ def test_workers_end_with_their_parent() -> None:
         time.sleep(0.05)
 
 
+INTERRUPTED = """
+    import multiprocessing, os, signal, sys, time
+    from tests.pipeline.test_policy_diff import LINES, TASK, Batch, judge_batches
+    def batches():
+        for number in range(10**6):
+            if number == 4:
+                os.killpg(0, signal.SIGINT)
+            yield Batch((), LINES[:20])
+    if __name__ == "__main__":
+        try:
+            judge_batches(TASK, batches())
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+"""
+
+
+def test_ctrl_c_is_for_the_parent_alone_even_while_workers_start() -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(INTERRUPTED)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        start_new_session=True,
+        timeout=60,
+    )
+
+    assert (run.returncode, run.stdout, run.stderr) == (0, "interrupted\n", "")
+
+
 def _is_alive(pid: int) -> bool:
     """Whether it still runs; one that only waits to be collected does not."""
     try:
