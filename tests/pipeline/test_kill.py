@@ -184,7 +184,7 @@ def check_backup(path: Path, out: Path, killed: Killed) -> None:
 
 
 def check_forget(path: Path, out: Path, killed: Killed) -> None:
-    """Two days of three go, but for the runs that wait: all of it, or nothing of it yet. No run that stays ever does."""
+    """Two days of three go, but for the runs that wait: all of it, or nothing yet. No run that stays ever does."""
     stays = DAYS * COUNT * 29 // 10 - 2 * COUNT * 9 // 10 * 3
     count = check_store(path, stays, RECORDS)
     assert count in (stays, RECORDS)

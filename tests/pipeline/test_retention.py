@@ -226,10 +226,11 @@ def test_what_has_no_run_and_what_nobody_can_read_stays_in_the_journal(path: Pat
 def small_segments(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three days, in many segments of the journal."""
     monkeypatch.setattr("stopcause.pipeline.keeper.Journal", lambda folder: Journal(folder, segment_bytes=4_000))
-    for number in range(3):
-        for batch in range(5):
-            keep(path, days.runs_of(number, 4, name=f"b{batch}-"))
-    keep(path, [waiting("waits", DAY_ONE)])
+    with Keeper.open(path, DEFAULT_POLICY, NOW) as keeper:
+        for number in range(3):
+            for batch in range(5):
+                keeper.accept(days.runs_of(number, 4, name=f"b{batch}-"), NOW)
+        keeper.accept([waiting("waits", DAY_ONE)], NOW)
     monkeypatch.undo()
 
 

@@ -106,7 +106,7 @@ def test_duckdb_1_5_reads_a_snapshot_and_finds_the_same_rows(store: Path, tmp_pa
     script = tmp_path / "older.py"
     script.write_text(OLDER_READER, "utf-8")
 
-    command = [OLDER, script, target, digest.__file__]
+    command = [str(each) for each in (OLDER, script, target, digest.__file__)]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
     assert said == ["30", "3", offline.file_digest(store)["verdicts"].text]
