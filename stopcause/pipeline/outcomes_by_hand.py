@@ -147,12 +147,12 @@ def _why_not(before: Detail, run: Detail, outcome: model.Outcome) -> str | None:
         return f"A word on another contract proves nothing here; say --contract {facts.contract_name}."
     if (target := _target(run)) and outcome.subject not in (None, target):
         return f"A look at another target proves nothing here; say --subject {target}."
-    if verdict.reason == did:
-        return None if before.verdict.reason != did else f"It was {outcome.polarity} before. Now one more look says so."
     if verdict.verdict not in _DECIDES:
         return _decided_before(run)
     if any(each.code in _UNLISTED and each.where == f"outcome:{outcome.outcome_id}" for each in verdict.findings):
         return _unlisted(facts.contract, facts.contract_name, outcome)
+    if verdict.reason == did:
+        return None if before.verdict.reason != did else f"It was {outcome.polarity} before. Now one more look says so."
     return _still_as_it_was(run, outcome)
 
 

@@ -136,6 +136,8 @@ def test_a_contract_that_lists_others(keeper: Keeper) -> None:
         "Add human:user:bob to its issuers where that person's word counts."
     )
     assert say(keeper, contract="listed").why is None
+    again = say(keeper, contract="listed", actor="user:bob", after_s=9)
+    assert again.why == told.why  # that it is verified is not his doing
 
 
 def test_a_refutation_by_somebody_who_is_not_listed(keeper: Keeper) -> None:
