@@ -17,7 +17,6 @@ from stopcause.render.door import Command, complain
 from stopcause.render.options import SheetFormat, StorePath, Utc
 
 if TYPE_CHECKING:  # what commands import for themselves
-    from stopcause.pipeline.keeper import Keeper
     from stopcause.render.report import Card, Found
     from stopcause.render.screen import Screen
 
@@ -66,7 +65,7 @@ def report(  # noqa: PLR0913 - one argument an option
     reports.understood(card, asked)  # before anything is read
     with shared.reading(store, screen) as (keeper, now):
         if card.parameter("grace"):
-            asked.setdefault("grace", _grace(keeper))
+            asked.setdefault("grace", reports.spelled(keeper.policy.defaults.unrouted_grace))
         found = reports.found(reports.run_report(keeper.store, name, asked, now))
     _show(screen, found, as_csv=output is SheetFormat.CSV, most=None if "limit" in asked else _SHOWN)
 
@@ -82,10 +81,6 @@ def _joined(asked: dict[str, str], pairs: Sequence[str]) -> dict[str, str]:
             raise ReportError(f"{name} is given twice." if name in asked else "One parameter of -p is given twice.")
         joined[name] = value
     return joined
-
-
-def _grace(keeper: Keeper) -> str:
-    return f"{int(keeper.policy.defaults.unrouted_grace.total_seconds())}s"
 
 
 def _show(screen: Screen, found: Found, *, as_csv: bool, most: int | None) -> None:

@@ -216,7 +216,7 @@ def _window(card: Card, asked: Mapping[str, Any], now: datetime, newest_at: date
     span = asked.get("since") if card.parameter("since") else None
     if span is None:
         return Window(now=now, span="", since=_EPOCH, newest_at=newest_at)
-    return window(now, span, _words(span), newest_at)
+    return window(now, span, spelled(span), newest_at)
 
 
 def _newest_run(store: DuckStore, now: datetime) -> datetime | None:
@@ -235,7 +235,8 @@ def _naive(moment: datetime) -> datetime:
     return moment.astimezone(UTC).replace(tzinfo=None)
 
 
-def _words(span: timedelta) -> str:
+def spelled(span: timedelta) -> str:
+    """A duration as a parameter takes it: 24h, 7d; not `1d`, which a screen would have to say as one day."""
     seconds = int(span.total_seconds())
     for unit, length in (("d", 86400), ("h", 3600), ("m", 60)):
         if seconds % length == 0 and (unit != "d" or seconds > length):

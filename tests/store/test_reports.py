@@ -5,9 +5,10 @@ Quick over 3,000 runs; over a million under the marker `kill`, because that take
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
@@ -205,7 +206,7 @@ def waiting(rows: Rows, asked: Asked) -> Expected:
         old = max((NOW - since).total_seconds(), 0.0)
         made.append((*wait_row(row, wait), since, old, until, wait.due, wait.expires_at, list(wait.missing)))
     never = datetime(9999, 1, 1, tzinfo=UTC)
-    return sorted(made, key=lambda each: (not each[14], each[11] or never, each[9], each[1], last(each[0])))
+    return sorted(made, key=lambda each: (not each[14], each[11] or never, each[9], each[1]))
 
 
 def overdue(rows: Rows, asked: Asked) -> Expected:
@@ -214,7 +215,7 @@ def overdue(rows: Rows, asked: Asked) -> Expected:
         if "overdue" in wait.missing and wait.due:
             late = max((NOW - wait.due).total_seconds(), 0.0)
             made.append((*wait_row(row, wait), since, wait.due, late, wait.expires_at))
-    return sorted(made, key=lambda each: (-each[11], each[1], last(each[0])))
+    return sorted(made, key=lambda each: (-each[11], each[1]))
 
 
 def wait_times(rows: Rows, asked: Asked) -> Expected:
@@ -322,7 +323,7 @@ def silent_services(rows: Rows, asked: Asked) -> Expected:
     made: Expected = []
     for service, found in piles(lately, lambda row: row.service).items():
         steps = sorted({int(row.opened_at.timestamp()) // 300 for row in found})
-        gaps = sorted(later - earlier for earlier, later in zip(steps, steps[1:], strict=False))
+        gaps = sorted(later - earlier for earlier, later in itertools.pairwise(steps))
         ends = [row.last_at for row in found if row.last_at <= NOW]
         if len(found) < 4 or not ends:
             continue
@@ -483,8 +484,14 @@ def test_a_day_on_which_the_clock_changes_has_23_or_25_hours() -> None:
         found = run_report(store, "verdicts-by-day", {"since": "all", "zone": "Europe/Berlin"}, NOW).rows
     counted = {day.isoformat(): runs for day, runs, *_ in found}
     assert counted == {
-        **{"2026-03-28": 23, "2026-03-29": 23, "2026-03-30": 24, "2026-03-31": 2},
-        **{"2026-10-24": 22, "2026-10-25": 25, "2026-10-26": 24, "2026-10-27": 1},
+        "2026-03-28": 23,
+        "2026-03-29": 23,
+        "2026-03-30": 24,
+        "2026-03-31": 2,
+        "2026-10-24": 22,
+        "2026-10-25": 25,
+        "2026-10-26": 24,
+        "2026-10-27": 1,
     }
 
 
@@ -547,7 +554,8 @@ def test_a_card_fits_its_text(name: str) -> None:
     assert card.name == name
     assert reports.used(card.text) - derived == named - {"zone"}
     assert len({each.name for each in card.columns}) == len(card.columns)
-    assert all(each.meaning for each in (*card.parameters, *card.columns))
+    assert all(each.meaning for each in card.parameters)
+    assert all(each.meaning for each in card.columns)
 
 
 def test_parameters_are_used_and_not_commented() -> None:

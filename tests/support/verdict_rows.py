@@ -45,14 +45,20 @@ _ENDS: tuple[tuple[str | None, str, str | None, str | None], ...] = (
 _WEIGHTS = (30, 6, 14, 8, 2, 3, 5, 3, 2, 1, 4, 2, 1, 3, 2, 2, 1, 5, 3, 3)
 _CLOSED = ("executed", "passed", "answered", "denied", "withdrawn", "expired", "over", "aborted")
 _NOTHING: dict[str, Any] = dict.fromkeys(VerdictRow._fields)
-_BASE = VerdictRow(
-    **{
-        **_NOTHING,
-        **{"attempt": 1, "revision": 1, "sign": 1, "rule": "any", "evidence": (), "missing": (), "findings": ()},
-        **{"retry": "check_first", "settled": True, "policy_version": "1", "policy_digest": "d"},
-        **{"classifier_version": "1", "as_of": NOW, "waits": ()},
-    }
-)
+_SAID: dict[str, Any] = {
+    "attempt": 1,
+    "revision": 1,
+    "sign": 1,
+    "rule": "any",
+    "evidence": (),
+    "retry": "check_first",
+    "settled": True,
+    "policy_version": "1",
+    "policy_digest": "d",
+    "classifier_version": "1",
+    "as_of": NOW,
+}
+_BASE = VerdictRow(**(_NOTHING | _SAID))
 
 
 def chunks(runs: int, *, changed: float = 1.0, seed: int = 7) -> Iterator[list[VerdictRow]]:
@@ -160,7 +166,7 @@ def _ended(draw: random.Random, known: dict[str, Any], opened: datetime) -> Verd
     )
 
 
-def _uses(draw: random.Random) -> dict[str, float | int | None]:
+def _uses(draw: random.Random) -> dict[str, Any]:
     """Limits and what was used of them; a limit of 0, and a use that nobody measured, are among them."""
     return {
         "duration_s": draw.choice((None, draw.random() * 100)),

@@ -21,15 +21,15 @@
 -- column: run_id | id | - | the newest of them
 -- What people said of a group is not looked at: `runs --attention` does that.
 WITH candidates AS (
-    SELECT sign, run_id, attempt, revision, fingerprint, verdict, reason, coalesce(stopped_at, last_at) AS ended_at, last_at,
-        rowid AS row
+    SELECT sign, run_id, attempt, revision, fingerprint, verdict, reason, last_at, rowid AS row,
+        coalesce(stopped_at, last_at) AS ended_at
     FROM verdicts
     WHERE is_latest AND hour <= $hour AND opened_at < $since AND verdict = 'WAITING_UNROUTED'
         AND ($agent IS NULL OR agent = $agent)
         AND ($environment IS NULL OR environment = $environment)
     UNION ALL
-    SELECT sign, run_id, attempt, revision, fingerprint, verdict, reason, coalesce(stopped_at, last_at) AS ended_at, last_at,
-        rowid AS row
+    SELECT sign, run_id, attempt, revision, fingerprint, verdict, reason, last_at, rowid AS row,
+        coalesce(stopped_at, last_at) AS ended_at
     FROM verdicts
     WHERE is_latest AND hour >= $hour AND opened_at >= $since
         AND (

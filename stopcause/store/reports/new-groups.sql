@@ -16,7 +16,7 @@
 -- column: runs_of_version | count | OF IT | those of the version itself; the others run at the same time
 -- column: first_at | ago | - | when the first of them opened
 -- column: last_at | ago | LAST | the newest record of any of them
--- column: run_id | id | RUN | the newest of them
+-- column: run_id | id | - | the newest of them
 WITH latest AS (
     SELECT run_id, agent, agent_version, environment, verdict, reason, detail, fingerprint, opened_at, last_at
     FROM verdicts

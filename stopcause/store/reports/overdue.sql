@@ -27,7 +27,7 @@ WITH waiting AS (
     QUALIFY sign = 1 AND sum(sign) OVER (PARTITION BY run_id, attempt, revision) > 0
 ),
 each AS (
-    SELECT * EXCLUDE (waits), unnest(waits) AS wait
+    SELECT * EXCLUDE (waits), unnest(waits) AS wait, unnest(range(len(waits))) AS number
     FROM waiting
 )
 SELECT
@@ -46,5 +46,5 @@ SELECT
     wait.expires_at AS expires_at
 FROM each
 WHERE wait.resolution IS NULL AND list_contains(wait.missing, 'overdue')
-ORDER BY late_s DESC, run_id, approval_id
+ORDER BY late_s DESC, run_id, number
 LIMIT $limit

@@ -8,7 +8,7 @@
 -- column: run_id | id | RUN | the run
 -- column: attempt | count | - | which execution of the run
 -- column: kind | text | KIND | what the record is
--- column: what | text | WHAT | stop cause, sign of progress, state or decision, polarity, reason of a death
+-- column: what | text | WHAT | resumed run, stop cause, sign of progress, decision or state, polarity, cause of death
 -- column: about | text | ABOUT | the approval, the contract and check, the tool, the error's type, the agent
 -- column: by | text | BY | who said it: actor, issuer or owner; else where it was seen
 -- column: record_id | text | - | the record
@@ -27,26 +27,30 @@ SELECT
     attempt,
     kind,
     CASE kind
+        WHEN 'run.started' THEN 'resumes=' || resumes_run_id
         WHEN 'run.stopped' THEN concat_ws('/', line->>'$.stop_cause', line->>'$.reason_code')
         WHEN 'run.progress' THEN line->>'$.sign'
         WHEN 'approval.updated' THEN coalesce(line->>'$.approval.decision', line->>'$.approval.state')
-        WHEN 'outcome.recorded' THEN concat_ws('/', line->>'$.outcome.polarity', line->>'$.outcome.strength')
+        WHEN 'outcome.recorded'
+            THEN nullif(concat_ws('/', line->>'$.outcome.polarity', line->>'$.outcome.strength'), '')
         WHEN 'run.died' THEN coalesce(line->>'$.reason', 'exit_code=' || (line->>'$.exit_code'))
     END AS what,
     CASE kind
-        WHEN 'run.started' THEN concat_ws('/', line->>'$.agent', line->>'$.agent_version')
+        WHEN 'run.started' THEN nullif(concat_ws('/', line->>'$.agent', line->>'$.agent_version'), '')
         WHEN 'run.stopped' THEN coalesce(
             nullif(array_to_string((line->>'$.approvals[*].approval_id')::VARCHAR[], ','), ''),
             nullif(concat_ws('/', line->>'$.error.tool', line->>'$.error.type'), '')
         )
         WHEN 'approval.updated' THEN concat_ws('/', line->>'$.approval.approval_id', line->>'$.approval.tool')
-        WHEN 'outcome.recorded' THEN concat_ws('/', line->>'$.outcome.contract', line->>'$.outcome.check')
+        WHEN 'outcome.recorded'
+            THEN nullif(concat_ws('/', line->>'$.outcome.contract', line->>'$.outcome.check'), '')
     END AS about,
     coalesce(
         CASE kind
             WHEN 'run.stopped' THEN line->>'$.abort.actor'
             WHEN 'approval.updated' THEN coalesce(line->>'$.approval.actor', line->>'$.approval.owner')
-            WHEN 'outcome.recorded' THEN concat_ws(':', line->>'$.outcome.issuer.type', line->>'$.outcome.issuer.id')
+            WHEN 'outcome.recorded'
+                THEN nullif(concat_ws(':', line->>'$.outcome.issuer.type', line->>'$.outcome.issuer.id'), '')
         END,
         line->>'$.boundary'
     ) AS by,

@@ -24,7 +24,7 @@
 -- column: false_complete | count | - | runs that are FALSE_COMPLETE: finished, and nothing proves it
 -- column: uncertain | count | - | runs that are UNCERTAIN: the evidence contradicts itself or is missing
 -- column: running | count | - | runs that go on
--- Rows that were taken back are in `first_at`: a run's version, once said, stays; only one that was not said may follow.
+-- Rows that were taken back are in `first_at`: what a run once said of its version it says to its end.
 WITH counted AS (
     SELECT
         agent,

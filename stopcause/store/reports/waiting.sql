@@ -29,7 +29,7 @@ WITH waiting AS (
     QUALIFY sign = 1 AND sum(sign) OVER (PARTITION BY run_id, attempt, revision) > 0
 ),
 each AS (
-    SELECT * EXCLUDE (waits), unnest(waits) AS wait
+    SELECT * EXCLUDE (waits), unnest(waits) AS wait, unnest(range(len(waits))) AS number
     FROM waiting
 )
 SELECT
@@ -50,5 +50,5 @@ SELECT
     wait.missing AS missing
 FROM each
 WHERE wait.resolution IS NULL
-ORDER BY len(missing) = 0, until, waits_since, run_id, approval_id
+ORDER BY len(missing) = 0, until, waits_since, run_id, number
 LIMIT $limit
