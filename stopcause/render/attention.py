@@ -171,7 +171,7 @@ def _lay_out(rows: Sequence[_Row], pen: Pen) -> list[str]:
     lines = [f"{'GROUP':<7}{'VERDICT':<{_VERDICT}}{titles}"]
     for row in rows:
         ends = f"{short_count(row.runs):>{_RUNS}}  {row.last:>4}  {_owner_cell(row.owner, owner)}"
-        head = f" {row.name[-_NAME:]:<{_NAME}}{pen.verdict(row.verdict, _VERDICT)}"
+        head = f"{name_cell(row.name)}{pen.verdict(row.verdict, _VERDICT)}"
         lines.append(f"{head}{fit(row.agent, agent)}  {fit(row.reason, reason)}  {ends}")
         lines.append(" " * _SECOND_LINE + cut(_second(row, reason), WIDTH - _SECOND_LINE))
     return lines
@@ -181,6 +181,12 @@ def _second(row: _Row, width: int) -> str:
     """A reason that was cut is there whole, then the facts, then what to do."""
     facts = [part for part in ("" if cells(row.reason) <= width else row.reason, row.facts) if part]
     return ". ".join(part for part in (", ".join(facts), row.action) if part)
+
+
+def name_cell(name: str) -> str:
+    """A group's name in the first column: its last six letters at most, set in by one where there is room."""
+    shown = name[-_NAME:]
+    return f"{shown if len(shown) == _NAME else f' {shown}':<{_NAME + 1}}"
 
 
 def short_count(number: int) -> str:

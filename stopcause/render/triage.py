@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from stopcause.render.attention import said_words, short_count
+from stopcause.render.attention import name_cell, said_words, short_count
 from stopcause.render.pen import WIDTH, Pen, count, cut, fit
 from stopcause.render.views import Group, TriageLine
 
@@ -54,7 +54,7 @@ def _notes(each: TriageLine, now: datetime, pen: Pen) -> list[str]:
 
 
 def _row(name: str, verdict: str, agent: str | None, reason: str, runs: int) -> str:
-    return f" {name[-6:]:<6}{verdict}{fit(agent or '-', 20)}  {fit(reason, 20)}  {short_count(runs):>4}"
+    return f"{name_cell(name)}{verdict}{fit(agent or '-', 20)}  {fit(reason, 20)}  {short_count(runs):>4}"
 
 
 def _more(number: int) -> list[str]:

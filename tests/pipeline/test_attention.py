@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from stopcause.pipeline import attention, triage
+from stopcause.pipeline import attention, groups, triage
 from stopcause.pipeline.attention import attention_of, window
 from stopcause.pipeline.triage import Order
 from stopcause.receipts.vocabulary import TriageAction
@@ -124,7 +124,7 @@ def test_everything_makes_groups_of_what_is_counted_apart_but_not_of_what_is_fin
 
 def test_hidden_groups_are_counted_apart_and_come_back_with_everything() -> None:
     with filled(OLD, stop("r1"), stop("r2", cause="tool_failure")) as keeper:
-        about = triage.groups.facts_of(keeper, [group_of(keeper, "r1")], NOW)
+        about = groups.facts_of(keeper, [group_of(keeper, "r1")], NOW)
         order = Order(TriageAction.ACKNOWLEDGED, "user:x", reason="known_cause")
         triage.tell(keeper, list(about.values()), order, NOW)
         found = attention_of(keeper, scope())
@@ -155,7 +155,7 @@ def test_a_window_counts_back_from_now_or_from_an_older_newest_record(
 def test_what_people_say_today_of_old_runs_does_not_move_the_window() -> None:
     later = NOW + 5 * DAY
     with filled(stops(3), stop("ahead", -30 * DAY)) as keeper:
-        about = list(triage.groups.facts_of(keeper, [group_of(keeper, "ahead")], later).values())
+        about = list(groups.facts_of(keeper, [group_of(keeper, "ahead")], later).values())
         triage.tell(keeper, about, Order(TriageAction.ASSIGNED, "user:x", owner="team:y"), later)
         given = window(later, DAY, "24h", keeper.store.newest_at())
         covered = attention.window_of_runs(keeper, given)

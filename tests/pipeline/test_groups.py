@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +14,8 @@ from stopcause.errors import NotFoundError
 from stopcause.pipeline import attention, groups
 from stopcause.pipeline.attention import attention_of
 from stopcause.pipeline.keeper import Keeper
+from stopcause.render.attention import attention_table
+from stopcause.render.pen import Pen
 from stopcause.render.views import Difference, Group, GroupNote
 from tests.support.stops import DAY, HOUR, NOW, filled, group_of, scope, stop, stops, wait
 
@@ -163,13 +165,16 @@ def test_of_groups_that_end_alike_the_one_of_the_last_day_is_meant_else_they_are
     one, other = alike(600)[:2]
     with filled(stop("r", agent=one), stop("r2", agent=other)) as keeper:
         whole, twin = group_of(keeper, "r"), group_of(keeper, "r2")
-        shown = {group.name for group in attention_of(keeper, scope()).groups}
+        found = attention_of(keeper, scope())
+        shown = {group.name for group in found.groups}
         with pytest.raises(NotFoundError) as caught:
             groups.named(keeper, whole[-4:], NOW)
         with pytest.raises(NotFoundError, match="is not one group"):
             attention.explained(keeper, whole[-4:], NOW)
         assert groups.named(keeper, whole[-6:], NOW) == whole
     assert shown == {whole[-6:], twin[-6:]}
+    lines = attention_table(found, scope().window, Pen())
+    assert {line[:14] for line in lines if "STUCK" in line} == {f"{name} S STUCK" for name in shown}
     assert f"{whole[-6:]} (STUCK, {one})" in str(caught.value)
     with filled(stop("r", agent=one), stop("r2", 2 * DAY, agent=other)) as keeper:
         assert groups.named(keeper, whole[-4:], NOW) == whole
@@ -236,8 +241,8 @@ def test_a_group_differs_in_what_its_runs_have_far_more_often_than_others_of_the
 
 @pytest.mark.parametrize("field", ["agent_version", "model", "provider", "adapter_version", "framework_version"])
 def test_each_field_can_be_what_differs(field: str) -> None:
-    known = {"adapter": "x", "framework": "y"}
-    with filled(stops(8, **known, **{field: "9"}), stops(40, name="g", cause="step_limit", **known)) as keeper:
+    known: dict[str, Any] = {"adapter": "x", "framework": "y"}
+    with filled(stops(8, **known | {field: "9"}), stops(40, name="g", cause="step_limit", **known)) as keeper:
         (differs,) = note_of(keeper, "r-3600-0").differs
 
     assert differs[:4] == (field, "9", 8, 8)

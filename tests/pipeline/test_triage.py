@@ -88,7 +88,8 @@ def test_a_word_is_a_line_of_the_journal_that_reads_back() -> None:
 
 def test_what_no_record_can_hold_is_refused_and_nothing_of_it_is_kept() -> None:
     with filled(stop("r")) as keeper:
-        for order in ({"reason": "two words"}, {"ticket": "a b"}, {"owner": "x\n"}):
+        orders: tuple[dict[str, Any], ...] = ({"reason": "two words"}, {"ticket": "a b"}, {"owner": "x\n"})
+        for order in orders:
             with pytest.raises(InputError, match=r"does not have the shape .* expected 1 to 200 of"):
                 say(keeper, "r", ACK, **order)
         assert keeper.store.counts().kinds == {"run.stopped": 1}
@@ -204,8 +205,10 @@ def test_whatever_a_record_says_nothing_is_for_ever() -> None:
 @pytest.mark.parametrize("field", ["deadline", "expires_at"])
 def test_nothing_hides_a_wait_past_the_moment_at_which_it_is_due(field: str) -> None:
     due = NOW + 2 * HOUR
-    for action, order in ((ACK, {}), (SNOOZE, {"until": NOW + 9 * HOUR}), (SNOOZE, {"runs": 5})):
-        with filled(wait("r", **{field: text(due)})) as keeper:
+    asked: dict[str, Any] = {field: text(due)}
+    orders: tuple[dict[str, Any], ...] = ({}, {"until": NOW + 9 * HOUR}, {"runs": 5})
+    for action, order in zip((ACK, SNOOZE, SNOOZE), orders, strict=True):
+        with filled(wait("r", **asked)) as keeper:
             told = say(keeper, "r", action, **order)
             assert told.due == told.record.until == due
             group = seen(keeper, due - MINUTE)
@@ -372,9 +375,9 @@ WORDS = st.lists(
 
 
 @given(WORDS, st.integers(0, 60 * 24 * 40))
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_triage_changes_no_verdict_and_loses_no_group(said: list[tuple[str, TriageAction, int]], minutes: int) -> None:
-    lines = [
+    lines: list[list[bytes] | bytes] = [
         stops(2, name="s"),
         stop("f", cause="tool_failure"),
         wait("w", deadline=text(NOW + 10 * HOUR)),
