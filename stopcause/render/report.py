@@ -33,7 +33,7 @@ from stopcause.render.views import Window
 _GAP: Final = 2
 _ID_ROOM: Final = 11  # an id is shown whole where it has room, else by its end, which commands take as well
 _FLOOR: Final = 6  # what a text keeps where there is little room
-_AS_OF: Final = 30  # the end of a first line: the time and its offset
+_AS_OF: Final = 31  # the end of a first line: the time and its offset
 _DIGITS: Final = {"share": 6, "seconds": 3, "dollars": 6, "number": 3}
 _TEXTS: Final = frozenset({"text", "words"})
 _RIGHT: Final = frozenset({"count", "share", "seconds", "dollars", "number", "ago", "due"})

@@ -1,5 +1,5 @@
 -- name: new-groups
--- title: Groups that a version brought
+-- title: Groups new with a version
 -- question: What goes wrong since that version that did not before?
 -- for: platform engineer after a release
 -- since: 30d
