@@ -80,8 +80,11 @@ class Sender:
         heard.clear()
         if content is None:
             return Answer(0, "the SDK is turned off (OTEL_SDK_DISABLED)", answered=False)
-        result = exporter.export(content)
-        return heard.answer(size, exported=result.name == "SUCCESS")
+        try:
+            exported = exporter.export(content).name == "SUCCESS"
+        except requests.RequestException:  # older exporters let it through; what happened was heard
+            exported = False
+        return heard.answer(size, exported=exported)
 
 
 def _resource(source: Source) -> Resource:
@@ -105,30 +108,37 @@ def _http_way(signal: Signal, target: Target) -> _Way:
         session.mount(scheme, ListeningAdapter(heard))
     make = HttpLogExporter if signal is Signal.LOGS else HttpMetricExporter
     endpoint = target.url_of(signal) if target.endpoint else None
-    return _Way(make(endpoint=endpoint, headers=dict(target.headers), session=session), heard)
+    return _Way(make(endpoint=endpoint, headers=_headers(signal, target.headers), session=session), heard)
 
 
 def _grpc_way(signal: Signal, target: Target) -> _Way:
     heard = Heard(signal, target.url_of(signal))
     make = _listening(GrpcLogExporter if signal is Signal.LOGS else GrpcMetricExporter, heard)
-    return _Way(make(endpoint=target.endpoint, headers=_grpc_headers(signal, target.headers) or None), heard)
+    return _Way(make(endpoint=target.endpoint, headers=_headers(signal, target.headers)), heard)
 
 
 def _listening(kind: Any, heard: Heard) -> Any:  # noqa: ANN401 - a class of the SDK's, and one below it
-    """The exporter's class, with a stub that tells what it is answered. It makes its stub anew when it reconnects."""
+    """The exporter's class, with a stub that tells what it is answered. Newer ones make it anew when they reconnect."""
 
     class Listening(kind):  # type: ignore[misc]  # of a class that is only known when this runs
+        _client: Any
+
+        def __init__(self, **options: Any) -> None:  # noqa: ANN401 - the exporter's own
+            super().__init__(**options)
+            if not isinstance(self._client, ListeningStub):
+                self._client = ListeningStub(self._client, heard)
+
         def _initialize_channel_and_stub(self) -> None:
             super()._initialize_channel_and_stub()
-            self._client: Any = ListeningStub(self._client, heard)
+            self._client = ListeningStub(self._client, heard)
 
     return Listening
 
 
-def _grpc_headers(signal: Signal, given: Mapping[str, str]) -> dict[str, str]:
-    """This exporter drops the variables where it is given headers; the one for HTTP adds them up. Here both add up."""
+def _headers(signal: Signal, given: Mapping[str, str]) -> dict[str, str] | None:
+    """What is given on top of the variables: some exporters drop those where they are given any."""
     if not given:
-        return {}
+        return None
     for_all, own = (os.environ.get(f"OTEL_EXPORTER_OTLP_{part}HEADERS", "") for part in ("", f"{signal.upper()}_"))
     return {**parse_env_headers(own or for_all, liberal=True), **{name.lower(): text for name, text in given.items()}}
 
