@@ -27,7 +27,7 @@ from stopcause import (
 )
 from stopcause import cli_shared as shared
 from stopcause.errors import InputError, NotFoundError
-from stopcause.render import options
+from stopcause.render import completion, options
 from stopcause.render.caller import Hint
 from stopcause.render.door import Command, Door, complain, open_streams
 from stopcause.render.options import FailOn, NoteFormat, NoteOutput, Now, Output, PolicyPath, StorePath, Utc, Verdicts
@@ -178,7 +178,7 @@ def waiting(
 
 @app.command(cls=Command, rich_help_panel=shared.STORED)
 def explain(
-    name: Annotated[str, typer.Argument(metavar="RUN|GROUP|FILE", hidden=True)],
+    name: Annotated[str, typer.Argument(metavar="RUN|GROUP|FILE", hidden=True, autocompletion=completion.runs)],
     store: StorePath = None,
     policy: PolicyPath = None,
     output: NoteOutput = None,

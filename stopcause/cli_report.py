@@ -44,7 +44,7 @@ def report(  # noqa: PLR0913 - one argument an option
     output: Sheet = None,
     utc: Utc = False,
 ) -> None:
-    """Answer a named question about your runs; without a name, list the questions.
+    """Answer a named question; without a name, list the questions.
 
     Names of reports and columns stay as they are: scripts may rely on them.
     """

@@ -77,7 +77,7 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     ),
     "outcome confirm": (
         ("outcome confirm 9f3a1c --contract invoice --reason seen", "for all of its checks"),
-        ("outcome confirm 9f3a1c --contract invoice --check record --reason seen", "for one of them"),
+        ("outcome confirm 9f3a1c --contract c1 --check record --reason seen", "for one"),
     ),
     "outcome refute": (
         ("outcome refute 9f3a1c --contract invoice --reason gone", "the work is open again"),
