@@ -66,8 +66,8 @@ def table_digest(
     texts = (f"coalesce({_text(_quoted(name), types[name])}, {_NULL})" for name in wanted)
     row = f"concat_ws({_NEXT}, {', '.join(texts)})"
     query = f"""
-        SELECT count(*), coalesce(sum(md5_number_upper(line)), 0), coalesce(sum(md5_number_lower(line)), 0)
-        FROM (SELECT {row} AS line FROM {relation})
+        SELECT count(*), coalesce(sum((md5 >> 64)::UBIGINT), 0), coalesce(sum((md5 & {_WORD - 1})::UBIGINT), 0)
+        FROM (SELECT md5_number({row})::UHUGEINT AS md5 FROM {relation})
     """  # noqa: S608 - columns of ours, quoted
     rows, upper, lower = connection.execute(query).fetchall()[0]
     return TableDigest(rows, int(upper) % _WORD, int(lower) % _WORD)
