@@ -3,6 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 PYTHON ?= python3
+COMPILE := uv pip compile -q --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 .PHONY: help demo test check lock docs bench clean
 
@@ -15,7 +16,7 @@ demo: .venv/ready  ## set everything up and run the main job
 test: .venv/ready  ## set everything up and pass the tests
 	pytest -q -m "not framework and not kill"
 
-check: .venv/ready .envs/duckdb15/ready  ## what CI runs
+check: .venv/ready .envs/duckdb15/ready .envs/rotel/ready  ## what CI runs
 	ruff format --check .
 	ruff check .
 	mypy
@@ -32,8 +33,9 @@ bench: .venv/ready  ## print the figures of the design's numbers table
 	python -m bench.store
 
 lock: .venv/ready  ## write the pinned files anew (no change in the tree when nothing is newer)
-	uv pip compile -q --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11 --group dev --extra server pyproject.toml -o requirements/dev.txt
-	echo 'duckdb==1.5.*' | uv pip compile -q --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11 - -o requirements/duckdb15.txt
+	$(COMPILE) --group dev --extra server pyproject.toml -o requirements/dev.txt
+	echo 'duckdb==1.5.*' | $(COMPILE) - -o requirements/duckdb15.txt
+	echo 'rotel==0.0.1a15' | $(COMPILE) - -o requirements/rotel.txt
 
 clean:  ## remove everything that make made
 	rm -rf .venv .envs dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .coverage
@@ -46,8 +48,8 @@ clean:  ## remove everything that make made
 	.venv/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@touch $@
 
-# An older reader of our snapshots. Only `make check` needs it.
-.envs/duckdb15/ready: requirements/duckdb15.txt
-	$(PYTHON) -m venv --clear .envs/duckdb15
-	.envs/duckdb15/bin/python -m pip install -q --disable-pip-version-check --require-hashes --no-deps -r requirements/duckdb15.txt
+# An older reader of our snapshots, a receiver of our OTLP. Only `make check` needs them.
+.envs/%/ready: requirements/%.txt
+	$(PYTHON) -m venv --clear .envs/$*
+	.envs/$*/bin/python -m pip install -q --disable-pip-version-check --require-hashes --no-deps -r $<
 	@touch $@

@@ -18,7 +18,7 @@ export_app = typer.Typer(
     cls=Group,
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Hand the store to other tools: Parquet, a DuckDB file.",
+    help="Hand the store to other tools: Parquet, a DuckDB file, OTLP.",
 )
 
 
