@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,6 +23,8 @@ from stopcause.store import offline, way_back
 from stopcause.store.duckdb_store import DuckStore
 from tests.support import days
 from tests.support.days import DAY, DAY_ONE, NOW, line, outcome, stopped, waiting
+
+ROOT = Path(__file__).parents[2]
 
 
 def day(number: int) -> datetime:
@@ -338,6 +343,37 @@ def _resolved(place: str) -> object:
     except ModuleNotFoundError:
         outer, _, owner = module.rpartition(".")
         return getattr(getattr(__import__(outer, fromlist=["_"]), owner), name)
+
+
+FULL = """
+import resource, sys
+from pathlib import Path
+from stopcause.errors import StoreFullError
+from stopcause.pipeline import retention
+from tests.support import days
+with retention.owned(Path(sys.argv[1])) as (store, spool):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
+    try:
+        retention.forget(store, spool, days.DAY_ONE.replace(hour=0) + days.DAY)
+    except StoreFullError as error:
+        assert "Free space" in str(error), error
+    else:
+        raise SystemExit("it had room")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+"""
+
+
+def test_a_full_disk_forgets_nothing_that_stays_and_the_next_time_ends_it(path: Path) -> None:
+    days.filled(path, count=300).close()
+    everything = set(runs_in(path))
+
+    subprocess.run([sys.executable, "-c", FULL, str(path)], check=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
+
+    assert set(runs_in(path)) == everything == set(runs_in(made_again(path)))
+    assert not list(journal_folder(path).glob("*.new"))
+    forgotten(path, day(2))
+    assert len(runs_in(path)) == 630
+    assert same_records(path)
 
 
 def test_room_is_used_again(path: Path) -> None:
