@@ -144,7 +144,7 @@ def resolve(  # noqa: PLR0913 - one argument an option
     output: Output = None,
     utc: Utc = False,
 ) -> None:
-    """Say that groups are mended; they are back in sight when they are not.
+    """Say that groups are mended, until they come back.
 
     Without --in-version, any run that starts from now on brings its group back. With it, a run of that version or of
     one that is new since; runs of the versions before it may still end so, for up to 30 days.

@@ -110,14 +110,21 @@ def test_old_waits_do_not_count_for_the_window() -> None:
     assert (found.size, found.marks.new, found.marks.escalating) == (8, False, None)
 
 
-def test_one_change_of_a_verdict_counts_a_run_once() -> None:
+def test_a_run_whose_verdict_changed_counts_once_and_in_its_present_group() -> None:
+    """Three runs of a group turn out to be another's: a later receipt of a boundary that saw more supersedes theirs."""
     with filled(WEEK_OLD, usual(2), stops(5)) as keeper:
-        late = [stop(f"r-3600-{i}", HOUR, seq=0, at="2026-11-30T06:59:00Z", cause="tool_failure") for i in range(3)]
-        keeper.accept(late, NOW)
-        keeper.settle(NOW)
-        found = {group.reason: group.size for group in attention_of(keeper, scope()).groups}
+        moved = [stop(f"r-3600-{i}", HOUR / 2, "tool_failure", boundary="exception") for i in range(3)]
+        assert keeper.accept(moved, NOW).accepted == 3
+        stuck, failed = attention_of(keeper, scope()).groups
+        facts = groups.facts_of(keeper, [stuck.fingerprint, failed.fingerprint], NOW)
+        rows = list(attention.rows_behind(keeper, scope(), [stuck, failed]))
 
-    assert sum(found.values()) == 5
+    assert (stuck.reason, stuck.size, failed.reason, failed.size) == ("loop_guard", 2, "tool_failure", 3)
+    assert [facts[each.fingerprint].size for each in (stuck, failed)] == [16, 3]
+    assert sorted((row.run_id, row.reason) for row in rows) == [
+        *((f"r-3600-{i}", "tool_failure") for i in range(3)),
+        *((f"r-3600-{i}", "loop_guard") for i in range(3, 5)),
+    ]
 
 
 # A clock that jumped --------------------------------------------------------------------------------------------------
