@@ -21,11 +21,15 @@
 WITH waiting AS (
     SELECT run_id, attempt, revision, sign, agent, environment, verdict, stopped_at, last_at, waits
     FROM verdicts
-    WHERE is_latest
-        AND verdict BETWEEN 'WAITING' AND 'WAITING_UNROUTED'  -- those two; the engine looks for a range while it reads
-        AND reason <> 'answered'
-        AND ($agent IS NULL OR agent = $agent)
-        AND ($environment IS NULL OR environment = $environment)
+    WHERE rowid IN (  -- waits are few and far between: the wide columns are read of their rows only
+        SELECT rowid
+        FROM verdicts
+        WHERE is_latest
+            AND verdict BETWEEN 'WAITING' AND 'WAITING_UNROUTED'  -- just those two, as a range that a scan can look for
+            AND reason <> 'answered'
+            AND ($agent IS NULL OR agent = $agent)
+            AND ($environment IS NULL OR environment = $environment)
+    )
     QUALIFY sign = 1 AND sum(sign) OVER (PARTITION BY run_id, attempt, revision) > 0
 ),
 each AS (
