@@ -447,6 +447,7 @@ def test_a_report_says_what_plain_python_says(held: Held, name: str) -> None:
     for window in windows:
         for more in ({}, {"agent": "agent-1"}, {"environment": "prod"}, {"agent": "agent-2", "environment": "staging"}):
             check(held, name, {**window, **more})
+        assert check(held, name, {**window, "agent": "named-later"}) == 0
     assert check(held, name, {"since": "all"} if takes_since(name) and name != "attention" else {})
 
 
@@ -541,6 +542,23 @@ def test_a_burst_and_nights_are_usual_but_a_silence_is_not() -> None:
     ((service, _last, usual, times, longest, runs),) = told(4)
     assert (service, usual, longest, runs) == ("nightly", 86400.0, 86400.0, 350)
     assert 3.9 < times < 4.1
+
+
+def test_a_wait_needs_nobody_until_its_grace_is_over() -> None:
+    row = next(iter(verdict_rows.chunks(1, changed=0)))[0]._replace(verdict="WAITING_UNROUTED", reason="owner")
+    ages = {"young": 60, "old": 180, "ahead": -60}  # a clock that runs ahead grants no time
+    made = [
+        row._replace(run_id=name, fingerprint=name, opened_at=at, stopped_at=at, last_at=at)
+        for name, at in ((name, NOW - timedelta(seconds=old)) for name, old in ages.items())
+    ]
+    with DuckStore.open(None) as store:
+        store.commit([], made)
+        found = {grace: rows_of(Held(store, made), "attention", grace=grace) for grace in ("2m", "0s", "1h")}
+    assert {grace: {each[1] for each in rows} for grace, rows in found.items()} == {
+        "2m": {"old", "ahead"},
+        "0s": {"young", "old", "ahead"},
+        "1h": {"ahead"},
+    }
 
 
 # Cards ----------------------------------------------------------------------------------------------------------------

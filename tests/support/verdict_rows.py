@@ -128,7 +128,7 @@ def _revisions(draw: random.Random, end: VerdictRow, known: dict[str, Any]) -> l
     if draw.random() < 0.3:
         first = _ended(draw, known, end.opened_at)
         if draw.random() < 0.2:
-            first = first._replace(agent_version=None, cost_usd=9.5, service=None)
+            first = first._replace(agent="named-later", agent_version=None, service="named-later", cost_usd=9.5)
         said.insert(0, first._replace(attempt=end.attempt, is_latest=True))
     rows: list[VerdictRow] = []
     for number, row in enumerate(said, 1):
@@ -182,12 +182,13 @@ def _uses(draw: random.Random) -> dict[str, Any]:
 
 
 def _waits(draw: random.Random, verdict: str | None, reason: str, at: datetime) -> tuple[StoredWait, ...]:
-    waits = [_wait(draw, at, draw.choice(_CLOSED)) for _ in range(draw.choice((0, 0, 0, 0, 1, 2)))]
+    lacked = ("overdue",) if draw.random() < 0.1 else ()
+    waits = [_wait(draw, at, draw.choice(_CLOSED), lacked) for _ in range(draw.choice((0, 0, 0, 0, 1, 2)))]
     if verdict in ("WAITING", "WAITING_UNROUTED") and reason != "answered":
         lacking: tuple[str, ...] = () if verdict == "WAITING" else (reason,)
         waits += [_wait(draw, at, None, lacking), *[_wait(draw, at, None) for _ in range(draw.randrange(2))]]
-    elif verdict == "FAILED" and draw.random() < 0.1:
-        waits.append(_wait(draw, at, None, ("owner",)))  # it failed before anybody answered: nothing waits
+    elif (verdict == "FAILED" or reason == "answered") and draw.random() < 0.1:
+        waits.append(_wait(draw, at, None, ("overdue",)))  # it failed before anybody answered: nothing waits
     return tuple(waits)
 
 

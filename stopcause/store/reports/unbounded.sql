@@ -25,7 +25,6 @@ WITH counted AS (
         AND ($agent IS NULL OR agent = $agent)
         AND ($environment IS NULL OR environment = $environment)
     GROUP BY agent, environment, owner
-    HAVING sum(sign) > 0
 )
 SELECT
     agent,
