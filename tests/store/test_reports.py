@@ -319,9 +319,9 @@ def on_bound_missing(rows: Rows, asked: Asked) -> Expected:
 
 def silent_services(rows: Rows, asked: Asked) -> Expected:
     """All of them: the tests ask with `times` next to nothing."""
-    lately = [row for row in chosen(rows, asked) if row.opened_at <= NOW and row.service is not None]
+    lately = [row for row in chosen(rows, asked) if row.opened_at <= NOW and (row.service or row.agent)]
     made: Expected = []
-    for service, found in piles(lately, lambda row: row.service).items():
+    for service, found in piles(lately, lambda row: row.service or row.agent).items():
         steps = sorted({int(row.opened_at.timestamp()) // 300 for row in found})
         gaps = sorted(later - earlier for earlier, later in itertools.pairwise(steps))
         ends = [row.last_at for row in found if row.last_at <= NOW]

@@ -101,7 +101,7 @@ def _run(draw: random.Random, number: int, *, changes: bool) -> list[VerdictRow]
         "agent_version": draw.choice(_VERSIONS) if agent != "agent-5" else "1.0.0",
         "environment": draw.choice(_ENVIRONMENTS),
         "last_at": opened + timedelta(seconds=draw.randrange(900)),  # of all attempts: the newest record is one
-        "service": None if agent is None else f"service-{agent[-1]}",
+        "service": None if agent in (None, "agent-3") else f"service-{agent[-1]}",
         "adapter": draw.choice(("langgraph", "ai-sdk", None)),
         "adapter_version": draw.choice(("0.3.2", "0.4.0")),
         "owner": None if agent in (None, "agent-4") else f"team:{agent[-1]}",

@@ -5,7 +5,7 @@
 -- since: 14d
 -- empty: No service is silent for longer than usual. `doctor` says whether anything reports at all.
 -- parameter: times | number | 3 | how many times its usual gap a service has to be silent
--- column: service | text | SERVICE | the service
+-- column: service | text | SERVICE | the service; the agent where runs do not say their service
 -- column: last_at | ago | SILENT | its newest record; one from the future is passed over
 -- column: usual_gap_s | seconds | USUAL GAP | half of the time falls into gaps no longer than this, in seconds
 -- column: times_over | number | TIMES OVER | how many of its usual gaps it has been silent
@@ -15,7 +15,7 @@
 -- burst of a thousand runs counts for no more than the minutes that it took, and nights count for what they are.
 WITH steps AS (
     SELECT
-        service,
+        coalesce(service, agent) AS name,
         epoch_us(opened_at) // 300000000 AS step,
         sum(sign) AS runs,
         max(last_at) FILTER (last_at <= $now) AS last_at
@@ -23,12 +23,12 @@ WITH steps AS (
     WHERE is_latest AND hour >= $hour AND opened_at >= $since
         AND ($agent IS NULL OR agent = $agent)
         AND ($environment IS NULL OR environment = $environment)
-        AND opened_at <= $now AND service IS NOT NULL
-    GROUP BY service, step
+        AND opened_at <= $now AND coalesce(service, agent) IS NOT NULL
+    GROUP BY name, step
     HAVING sum(sign) > 0
 ),
 gaps AS (
-    SELECT service, step - lag(step) OVER (PARTITION BY service ORDER BY step) AS gap, runs, last_at
+    SELECT name AS service, step - lag(step) OVER (PARTITION BY name ORDER BY step) AS gap, runs, last_at
     FROM steps
 ),
 weighed AS (
