@@ -405,12 +405,19 @@ def child_of(pid: int) -> int:
     """The process that this one started, once it runs the query."""
     deadline = time.monotonic() + 20
     while time.monotonic() < deadline:
-        found = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()
+        found = [each for each in children if b"sandbox_child" in _command(each)]
         if found:
             time.sleep(0.5)
             return int(found[0])
         time.sleep(0.02)
     raise AssertionError("no child was started")
+
+
+def _command(pid: str) -> bytes:
+    with contextlib.suppress(OSError):  # it has ended meanwhile
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""
 
 
 def ended(pid: int) -> bool:
