@@ -14,7 +14,7 @@ demo: .venv/ready  ## set everything up and run the main job
 	stopcause demo
 
 test: .venv/ready  ## set everything up and pass the tests
-	pytest -q -m "not framework and not kill"
+	pytest -q -n auto --dist worksteal -m "not framework and not kill"
 
 check: .venv/ready .envs/duckdb15/ready .envs/rotel/ready  ## what CI runs
 	ruff format --check .
@@ -22,7 +22,7 @@ check: .venv/ready .envs/duckdb15/ready .envs/rotel/ready  ## what CI runs
 	mypy
 	lint-imports --no-logo
 	cog --check README.md docs/*.md
-	pytest -q
+	pytest -q -n auto --dist worksteal
 	bash tests/wheel.sh
 
 docs: .venv/ready  ## write the generated parts of README and docs anew
