@@ -139,11 +139,11 @@ def runs(  # noqa: PLR0913 - one argument an option
     fail_on: FailOn = None,
 ) -> None:
     """List runs with their verdicts, or only what needs somebody."""
-    from stopcause.pipeline.attention import Scope, window_of_runs
+    from stopcause.pipeline.attention import Scope
 
     screen, names = shared.screen_for(output, store, utc=utc), options.verdicts_of(verdict)
     with shared.reading(store, screen) as (keeper, now):
-        window = window_of_runs(keeper, shared.window_of(keeper, now, since, everything=everything))
+        window = shared.window_of(keeper, now, since, everything=everything)
         show = _show_attention if attention else _show_runs
         found = show(screen, keeper, Scope(window, agent, names, everything))
         screen.fresh(window)

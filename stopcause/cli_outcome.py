@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Annotated
 
@@ -16,7 +15,6 @@ from stopcause.render.door import Command, Group, complain
 from stopcause.render.options import Output, StorePath
 
 _USER = "user:"
-_NO_LETTER = re.compile(r"[^A-Za-z0-9._:/@#+=~-]+")
 
 app = typer.Typer(
     cls=Group,
@@ -87,7 +85,7 @@ def confirm(  # noqa: PLR0913 - one argument an option
     RUN is an id, or the head or end of one. Your word is a record: it is weighed as the contract says, and can be
     overruled by a later look.
     """
-    _say(run, (Polarity.CONFIRMED, contract, reason, _actor(actor), check, subject, ticket), store, output)
+    _say(run, (Polarity.CONFIRMED, contract, reason, shared.actor_of(actor), check, subject, ticket), store, output)
 
 
 @app.command("refute", cls=Command)
@@ -108,7 +106,7 @@ def refute(  # noqa: PLR0913 - one argument an option
     RUN is an id, or the head or end of one. Your word is a record: it is weighed as the contract says, and can be
     overruled by a later look.
     """
-    _say(run, (Polarity.REFUTED, contract, reason, _actor(actor), check, subject, ticket), store, output)
+    _say(run, (Polarity.REFUTED, contract, reason, shared.actor_of(actor), check, subject, ticket), store, output)
 
 
 _Said = tuple[Polarity, str, str, str, str | None, str | None, str | None]
@@ -125,20 +123,6 @@ def _say(run: str, said: _Said, store: Path | None, output: str | None) -> None:
         complain(f"Note: {note}.")
     screen.show(lambda pen: screens.told_screen(told, pen), lambda: [screens.told_object(told)])
     screen.hint(Hint(("explain",), "what its verdict rests on", told.run_id))
-
-
-def _actor(given: str | None) -> str:
-    """Who says so: as given, else who is logged in here, whatever that name is made of."""
-    import os
-    import pwd
-
-    if given:
-        return given
-    try:
-        login = pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:  # a user that this machine does not know, as in many containers
-        login = f"uid-{os.geteuid()}"
-    return _USER + _NO_LETTER.sub("_", login)
 
 
 def add_to(program: typer.Typer) -> None:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
@@ -86,9 +85,10 @@ def _joined(asked: dict[str, str], pairs: Sequence[str]) -> dict[str, str]:
 def _show(screen: Screen, found: Found, *, as_csv: bool, most: int | None) -> None:
     """Print rows; what is left out, and what to do where there are none, is said in every form."""
     from stopcause.render import report as forms
+    from stopcause.render.screen import write
 
     if as_csv:
-        sys.stdout.write(forms.report_csv(found))
+        write(forms.report_csv(found))
     else:
         screen.show(lambda pen: forms.report_screen(found, pen, most=most), lambda: forms.report_objects(found))
     if found.more:

@@ -7,6 +7,7 @@ Parse, one call, print: what is here is only the way in and out. Each command im
 from __future__ import annotations
 
 import contextlib
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -28,6 +29,7 @@ if TYPE_CHECKING:  # what commands import for themselves
     from stopcause.render.screen import Screen
     from stopcause.render.views import Window
 
+_NO_LETTER = re.compile(r"[^A-Za-z0-9._:/@#+=~-]+")  # of an identifier
 _NAMED = 5  # runs that could not be judged
 START, STORED, TOLD, FILES, KEPT, REFERENCE = PANELS
 
@@ -71,6 +73,20 @@ def exit_unless(fine: bool) -> None:  # noqa: FBT001 - reads as a sentence
     """Exit with 1 where something falls short."""
     if not fine:
         raise typer.Exit(1)
+
+
+def actor_of(named: str | None) -> str:
+    """Who says it: as named, else who is logged in here, whatever that name is made of."""
+    import os
+    import pwd
+
+    if named:
+        return named
+    try:
+        login = pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:  # a user that this machine does not know, as in many containers
+        login = f"uid-{os.geteuid()}"
+    return f"user:{_NO_LETTER.sub('_', login)}"
 
 
 # Input ----------------------------------------------------------------------------------------------------------------
@@ -156,4 +172,5 @@ def window_of(keeper: Keeper, now: datetime, since: str, *, everything: bool = F
         span = parse_duration(since)
     except ValueError:
         raise typer.BadParameter("write 30m, 24h or 7d", param_hint="--since") from None
-    return window(now, span, "" if everything else since, keeper.store.newest_at())
+    newest = keeper.store.newest_at(now + keeper.policy.defaults.clock_skew)
+    return window(now, span, "" if everything else since, newest)

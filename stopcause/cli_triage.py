@@ -30,7 +30,6 @@ if TYPE_CHECKING:  # what commands import for themselves
     from stopcause.render.screen import Screen
     from stopcause.render.views import Group
 
-_NO_LETTER = re.compile(r"[^A-Za-z0-9._:/@#+=~-]+")
 
 app = typer.Typer(
     cls=CommandGroup,
@@ -92,7 +91,7 @@ def ack(  # noqa: PLR0913 - one argument an option
     if not reopen:
         _demand_reason(reason)
     chosen = _Chosen(groups or (), verdict, agent, since, store, shared.screen_for(output, store, utc=utc), yes)
-    _say(chosen, Order(action, _actor(actor), reason=reason, ticket=ticket))
+    _say(chosen, Order(action, shared.actor_of(actor), reason=reason, ticket=ticket))
 
 
 @app.command(cls=Command)
@@ -124,7 +123,7 @@ def snooze(  # noqa: PLR0913 - one argument an option
     _demand_reason(reason)
     end = _end(until, shared.clock()) if until else None
     chosen = _Chosen(groups or (), verdict, agent, since, store, shared.screen_for(output, store, utc=utc), yes)
-    _say(chosen, Order(TriageAction.SNOOZED, _actor(actor), end, count, reason=reason, ticket=ticket))
+    _say(chosen, Order(TriageAction.SNOOZED, shared.actor_of(actor), end, count, reason=reason, ticket=ticket))
 
 
 @app.command(cls=Command)
@@ -157,7 +156,7 @@ def resolve(  # noqa: PLR0913 - one argument an option
     if unreleased and not in_version:
         raise typer.BadParameter("only beside --in-version", param_hint="--unreleased")
     chosen = _Chosen(groups or (), verdict, agent, since, store, shared.screen_for(output, store, utc=utc), yes)
-    order = Order(TriageAction.RESOLVED, _actor(actor), in_version=in_version, reason=reason, ticket=ticket)
+    order = Order(TriageAction.RESOLVED, shared.actor_of(actor), in_version=in_version, reason=reason, ticket=ticket)
     _say(chosen, order, unreleased=unreleased)
 
 
@@ -182,7 +181,7 @@ def assign(  # noqa: PLR0913 - one argument an option
     from stopcause.receipts.vocabulary import TriageAction
 
     chosen = _Chosen(groups or (), verdict, agent, since, store, shared.screen_for(output, store, utc=utc), yes)
-    _say(chosen, Order(TriageAction.ASSIGNED, _actor(actor), owner=owner, reason=reason, ticket=ticket))
+    _say(chosen, Order(TriageAction.ASSIGNED, shared.actor_of(actor), owner=owner, reason=reason, ticket=ticket))
 
 
 # What is said ---------------------------------------------------------------------------------------------------------
@@ -208,21 +207,6 @@ def _end(text: str, now: datetime) -> datetime:
         fault = "is over already" if end <= now else f"at most {LONGEST.days} days: nothing is hidden for ever"
         raise typer.BadParameter(fault, param_hint="--until")
     return end
-
-
-def _actor(named: str | None) -> str:
-    """Who says it: an identifier, whatever the login name is made of."""
-    return named or f"user:{_NO_LETTER.sub('_', _login())}"
-
-
-def _login() -> str:
-    import os
-    import pwd
-
-    try:
-        return pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:  # a user that this machine does not know, as in many containers
-        return f"uid-{os.geteuid()}"
 
 
 # Whom it is said of ---------------------------------------------------------------------------------------------------
@@ -290,7 +274,7 @@ def _filtered(chosen: _Chosen, action: TriageAction) -> list[Group]:
 
     hidden = action not in (TriageAction.ACKNOWLEDGED, TriageAction.SNOOZED)
     with shared.reading(chosen.store, chosen.screen) as (keeper, now):
-        window = attention.window_of_runs(keeper, shared.window_of(keeper, now, chosen.since))
+        window = shared.window_of(keeper, now, chosen.since)
         scope = attention.Scope(window, None, options.verdicts_of(chosen.verdict))
         return attention.chosen(keeper, scope, chosen.agent, hidden=hidden)
 

@@ -35,7 +35,6 @@ from stopcause.render.views import (
     Window,
 )
 from stopcause.render.waits import wait_lines
-from stopcause.store.columns import utc
 from stopcause.store.queries import text
 from stopcause.store.rows import VerdictRow
 
@@ -63,14 +62,6 @@ def window(now: datetime, span: timedelta, words: str, newest_at: datetime | Non
     end = min(now, newest_at) if newest_at else now
     words = re.sub(r"(?<=\d)(?=[a-z])", " ", words)
     return Window(now=now, span=words, since=end - span, newest_at=newest_at, by_newest=now - end >= _MINUTE)
-
-
-def window_of_runs(keeper: Keeper, given: Window) -> Window:
-    """The same window as far as runs go: what people said of last week's runs today does not make them older."""
-    until = groups.naive(groups.latest(given.now, keeper.policy))
-    newest = utc(keeper.store.ask(text("newest_of_runs"), {"until": until}).rows[0][0])
-    end = min(given.now, given.newest_at) if given.newest_at else given.now
-    return window(given.now, end - given.since, given.span, newest)
 
 
 class Scope(NamedTuple):
@@ -212,6 +203,7 @@ def _group(found: Found, name: str, marks: Marks, stands: Standing) -> Group:
         name=name,
         verdict=VerdictName(found.verdict),
         reason=found.reason,
+        stop_cause=found.stop_cause,
         agent=found.agent,
         environment=found.environment,
         size=found.size,
@@ -329,7 +321,7 @@ def _note(keeper: Keeper, fingerprint: str, now: datetime, *, always: bool) -> G
 
 def _marks_of(keeper: Keeper, group: Facts, now: datetime) -> Marks:
     """The marks of one group over the last day of runs, as the list shows them that covers a day."""
-    covered = window_of_runs(keeper, window(now, _DAY, "", None))
+    covered = window(now, _DAY, "", keeper.store.newest_at(groups.latest(now, keeper.policy)))
     scope = Scope(covered, group.agent, (VerdictName(group.verdict),))
     same = [each for each in groups.found(keeper, scope.asked) if each.fingerprint == group.fingerprint]
     return _marks(keeper, same, scope.asked)[group.fingerprint] if same else _NO_MARKS

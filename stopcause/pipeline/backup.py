@@ -66,7 +66,7 @@ def write_backup(keeper: Keeper, target: Path, now: datetime) -> BackedUp:
         raise StoreError("A store in memory has nothing to back up. Name one: --store PATH")
     check_target(target)
     ((records, runs),) = keeper.store.ask("SELECT count(*), count(DISTINCT run_id) FROM records").rows
-    newest = keeper.store.newest_at()
+    newest = keeper.store.newest_at(now)
     keeper.store.close_engine()
     offline.check_there(store)
     with beside.written(target) as draft, _new_tar(draft) as tar:

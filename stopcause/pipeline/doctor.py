@@ -20,6 +20,7 @@ from stopcause.classifier.verdict import CLASSIFIER_VERSION
 from stopcause.errors import InputError, PolicyError, StoreError, StoreInUseError
 from stopcause.pipeline import doctor_files as files
 from stopcause.pipeline.policy_file import load_policy
+from stopcause.pipeline.report import run_report
 from stopcause.receipts import model
 from stopcause.render.caller import Hint
 from stopcause.render.doctor import Check, State, Visit
@@ -30,9 +31,8 @@ from stopcause.store.migrations import MIGRATIONS
 from stopcause.store.queries import text
 
 _DAYS = 7
-_PAUSE_DAYS = 14
 _MOST_LINES = 500_000  # records whose lines are read
-_SILENT_TIMES, _SILENT_FLOOR_S, _PAUSES = 3, 1800, 4
+_SILENT = "silent-services"
 _NAMED = 3
 _LATE = timedelta(hours=1)
 
@@ -219,15 +219,16 @@ def _late(opened: DuckStore, newest: datetime | None) -> Check:
 
 
 def check_silent(opened: DuckStore, _policy: Policy, now: datetime) -> Check:
-    """Services that say nothing for much longer than they use to."""
-    asked = {"hour": _hour(now, _PAUSE_DAYS), "now": _naive(now), "least": _PAUSES}
-    answer = opened.ask(text("doctor_silent"), {**asked, "times": _SILENT_TIMES, "floor": _SILENT_FLOOR_S})
-    if not answer.rows:
+    """Services that say nothing for much longer than they use to: what the report of that name finds."""
+    found = run_report(opened, _SILENT, {}, now)
+    if not found.rows:
         return Check("silent", State.OK, "no service is silent for longer than it uses to be")
-    named = ", ".join(f"{name} {age(now - _aware(last))}" for name, last, _run in answer.rows[:_NAMED])
-    more = f" and {len(answer.rows) - _NAMED} more" if len(answer.rows) > _NAMED else ""
-    said = f"no record of {named}{more}: more than {_SILENT_TIMES} times as long as usual"
-    return Check("silent", State.LOOK, said, _explain(answer.rows[0][2]))
+    names = [column.name for column in found.columns]
+    silent = [dict(zip(names, row, strict=True)) for row in found.rows]
+    named = ", ".join(f"{each['service']} {age(now - each['last_at'])}" for each in silent[:_NAMED])
+    more = f" and {len(silent) - _NAMED} more" if len(silent) > _NAMED else ""
+    said = f"no record of {named}{more}: much longer than usual"
+    return Check("silent", State.LOOK, said, Hint(("report",), "", _SILENT))
 
 
 def check_judging(opened: DuckStore, _policy: Policy, now: datetime) -> Check:

@@ -56,6 +56,7 @@ class Found(NamedTuple):
     due: datetime | None
     verdict: str
     reason: str
+    stop_cause: str | None
     agent: str | None
     environment: str | None
     owner: str | None

@@ -30,9 +30,6 @@ _MOST: Final = 1_000_000
 _NAME = re.compile(r"[^\s\x00-\x1f\x7f]{1,200}")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _HOUR_S = 3600
-_RECENT = timedelta(hours=2)
-_NEWEST = """SELECT max(event_at) FROM records
-WHERE starts_with(kind, 'run.') AND event_at BETWEEN $since AND $until"""
 _THREADS = """SELECT DISTINCT thread_id, thread_id = $name FROM verdicts
 WHERE thread_id = $name OR starts_with(thread_id, $name) OR ends_with(thread_id, $name) ORDER BY 2 DESC, 1 LIMIT 2"""
 
@@ -93,7 +90,7 @@ def run_report(store: DuckStore, name: str, parameters: Mapping[str, str], now: 
     """
     card = card_of(name)
     asked = _resolved(store, card, understood(card, parameters))
-    covered = _window(card, asked, now, _newest_run(store, now))
+    covered = _window(card, asked, now, store.newest_at(now + DEFAULT_POLICY.defaults.clock_skew))
     bound = _bound(store, asked, covered)
     found = store.ask(card.text, {each: bound[each] for each in reports.used(card.text)})
     limit = asked["limit"]
@@ -217,18 +214,6 @@ def _window(card: Card, asked: Mapping[str, Any], now: datetime, newest_at: date
     if span is None:
         return Window(now=now, span="", since=_EPOCH, newest_at=newest_at)
     return window(now, span, spelled(span), newest_at)
-
-
-def _newest_run(store: DuckStore, now: datetime) -> datetime | None:
-    """When the newest thing happened that a run told of itself, by a clock that does not run ahead.
-
-    In a store in use that is a moment ago: the engine passes over what is older.
-    """
-    until = now + DEFAULT_POLICY.defaults.clock_skew
-    for since in (now - _RECENT, _EPOCH):
-        if newest := store.ask(_NEWEST, {"since": _naive(since), "until": _naive(until)}).rows[0][0]:
-            return utc(newest)
-    return None
 
 
 def _naive(moment: datetime) -> datetime:

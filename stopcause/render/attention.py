@@ -6,7 +6,8 @@ of its group, and the screen of `triage`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -24,6 +25,9 @@ _THOUSAND, _MILLION = 1_000, 1_000_000
 _RUNS, _NAME = 4, 6  # cells of a count, and of a group's name
 _TITLES = ("AGENT", "REASON", "OWNER")
 _HIDING = ("acknowledged", "snoozed", "resolved")
+
+
+_Looks = tuple[VerdictName, str | None, str, str | None]
 
 
 class _Row(NamedTuple):
@@ -55,7 +59,8 @@ def attention_table(found: Attention, window: Window, pen: Pen, *, everything: b
     hidden = found.hidden if everything else ()
     shown = others if everything else others[:MOST]
     rows = [_wait_row(waits, window)] if waits else []
-    rows += [_group_row(group, window, pen) for group in (*shown, *hidden)]
+    twins = _twins((*shown, *hidden))
+    rows += [_group_row(group, window, pen, twins) for group in (*shown, *hidden)]
     if not rows:
         return [f"Nothing needs you.{_hidden(found)}", *_apart(found, pen)]
     more = _more(others[len(shown) :])
@@ -99,7 +104,17 @@ def _owner(groups: Sequence[Group]) -> str:
     return (owners.pop() or "-") if len(owners) == 1 else "several"
 
 
-def _group_row(group: Group, window: Window, pen: Pen) -> _Row:
+def _twins(groups: Sequence[Group]) -> set[_Looks]:
+    """What several groups have in common on a screen although they differ in environment or cause."""
+    seen = Counter(map(_looks, groups))
+    return {looks for looks, number in seen.items() if number > 1}
+
+
+def _looks(group: Group) -> _Looks:
+    return group.verdict, group.agent, group.reason, group.detail
+
+
+def _group_row(group: Group, window: Window, pen: Pen, twins: Collection[_Looks]) -> _Row:
     return _Row(
         name=group.name,
         verdict=group.verdict,
@@ -108,17 +123,19 @@ def _group_row(group: Group, window: Window, pen: Pen) -> _Row:
         runs=group.size,
         last=short_age(window.now - group.last),
         owner=group.owner or "-",
-        facts=_facts(group, window.now, pen),
+        facts=_facts(group, window.now, pen, where=_looks(group) in twins),
         action="" if group.hidden else short_action(group.action),
     )
 
 
-def _facts(group: Group, now: datetime, pen: Pen) -> str:
+def _facts(group: Group, now: datetime, pen: Pen, *, where: bool) -> str:
     """What is worth knowing before what to do: marks, what was said, what its runs share."""
     if group.said and group.hidden:
         return said_words(group.said, now, pen)
     ended = f"was {group.said.action}: {group.said.over}" if group.said and group.said.over != "regressed" else ""
-    return ", ".join(part for part in (mark_words(group.marks), ended, _detail(group)) if part)
+    cause = group.stop_cause if group.stop_cause != group.reason else None
+    told = (*((group.environment, cause) if where else ()), mark_words(group.marks), ended, _detail(group))
+    return ", ".join(part for part in told if part)
 
 
 def mark_words(marks: Marks) -> str:

@@ -189,7 +189,7 @@ def _findings(it: Explained) -> list[str]:
     gone = void(it.facts)
     codes = [code for code in (gone.reason, *gone.others) if code]
     others = [each for each in it.verdict.findings if each.code not in codes]
-    found = [f"{each.code} {each.where}" if each.where else each.code for each in others]
+    found = [f"{each.code}\N{NO-BREAK SPACE}{each.where}" if each.where else each.code for each in others]
     lines = hand.paragraph(f"{'':6}contradictions ", ", ".join(codes) or "none", 21)
     return lines + hand.paragraph(f"{'':6}findings", ", ".join(found), 21) if found else lines
 

@@ -6,14 +6,14 @@ computed but how a value is written.
 
 from __future__ import annotations
 
-import csv
-import io
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from stopcause.classifier.verdict import VerdictName
+from stopcause.render.csv_lines import csv_lines, safe
 from stopcause.render.pen import (
     WIDTH,
     Pen,
@@ -37,7 +37,6 @@ _AS_OF: Final = 31  # the end of a first line: the time and its offset
 _DIGITS: Final = {"share": 6, "seconds": 3, "dollars": 6, "number": 3}
 _TEXTS: Final = frozenset({"text", "words"})
 _RIGHT: Final = frozenset({"count", "share", "seconds", "dollars", "number", "ago", "due"})
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n")  # a spreadsheet would run a text that begins so
 _CENT: Final = 0.01
 _BRIEF: Final = timedelta(seconds=10)  # below that tenths of a second are shown
 
@@ -235,16 +234,10 @@ def report_objects(found: Found) -> Iterator[dict[str, Any]]:
         yield {column.name: _plain(value, column.kind) for column, value in zip(columns, row, strict=True)}
 
 
-def report_csv(found: Found) -> str:
-    """The same for a spreadsheet (RFC 4180), lists with a space between their words, nothing where there is no value.
-
-    A text that a spreadsheet would take for a formula begins with an apostrophe.
-    """
-    text = io.StringIO()
-    sheet = csv.writer(text, lineterminator="\r\n")
-    sheet.writerow([column.name for column in found.card.columns])
-    sheet.writerows([_cell(value) for value in each.values()] for each in report_objects(found))
-    return text.getvalue()
+def report_csv(found: Found) -> Iterable[str]:
+    """The same for a spreadsheet, lists with a space between their words, nothing where there is no value."""
+    head = [column.name for column in found.card.columns]
+    return csv_lines(chain([head], ([_cell(value) for value in each.values()] for each in report_objects(found))))
 
 
 def _plain(value: Any, kind: str) -> Any:  # noqa: ANN401 - whatever a column holds
@@ -263,7 +256,7 @@ def _cell(value: Any) -> str:  # noqa: ANN401 - as above
     if isinstance(value, int | float):
         return str(value)
     text = " ".join(value) if isinstance(value, list) else str(value)
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    return safe(text)
 
 
 # Cards ----------------------------------------------------------------------------------------------------------------

@@ -68,8 +68,8 @@ def _usual_store() -> Path | None:
 
 
 def write(text: Iterable[str]) -> None:
-    """Lines for stdout, in one piece."""
-    sys.stdout.write("".join(f"{line}\n" for line in text))
+    """Lines for stdout, as they come: there may be more of them than the memory holds."""
+    sys.stdout.writelines(f"{line}\n" for line in text)
     sys.stdout.flush()
 
 

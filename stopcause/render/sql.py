@@ -5,14 +5,13 @@ Values are whatever a query made of them: letters that would move the cursor are
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from stopcause.render.csv_lines import csv_lines, safe
 from stopcause.render.pen import WIDTH, Pen, cells, count, cut, fit
 
 _CELL = 40  # what a cell takes at most
@@ -23,7 +22,6 @@ _SMALL = 1e-3
 _SECONDS = len("2026-11-28 08:00:00")
 _HIDDEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
 _NUMBERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE", "DECIMAL", "UINTEGER", "UBIGINT")
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class Sheet(NamedTuple):
@@ -83,26 +81,16 @@ def sheet_json(sheet: Sheet) -> Iterator[str]:
         yield _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", line)
 
 
-def sheet_csv(sheet: Sheet) -> Iterator[str]:
+def sheet_csv(sheet: Sheet) -> Iterable[str]:
     """The same for a spreadsheet; a text that it would take for a formula begins with an apostrophe."""
-    yield _csv_line([_csv_cell(name) for name in sheet.names])
-    for row in sheet.rows:
-        yield _csv_line([_csv_cell(value) for value in row])
+    return csv_lines([_csv_cell(value) for value in row] for row in (sheet.names, *sheet.rows))
 
 
-def _csv_line(values: Sequence[object]) -> str:
-    """A line as RFC 4180 ends it, but for its newline."""
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\r").writerow(values)
-    return line.getvalue()
-
-
-def _csv_cell(value: object) -> object:
+def _csv_cell(value: object) -> str:
     if value is None or isinstance(value, bool | int | float):
         return "" if value is None else json.dumps(value)
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    safe = _HIDDEN.sub(_escaped, text)
-    return f"'{safe}" if text.startswith(_FORMULA) else safe
+    return safe(_HIDDEN.sub(_escaped, text))
 
 
 def _unique(names: Sequence[str]) -> list[str]:

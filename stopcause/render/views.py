@@ -166,6 +166,7 @@ class Group(NamedTuple):
     name: str
     verdict: VerdictName
     reason: str
+    stop_cause: str | None
     agent: str | None
     environment: str | None
     size: int

@@ -11,7 +11,7 @@ import contextlib
 import threading
 import weakref
 from collections.abc import Collection, Iterator, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -30,6 +30,7 @@ __all__ = ["MEMORY_LIMIT", "Answer", "DuckStore", "StaleHour", "StoredPosition"]
 _FEW_RUNS = 1000  # up to here it pays to find rows by their keys before their lines are read
 _DAY_ONE = datetime(1, 1, 1, tzinfo=UTC)
 _CANDIDATES = 5
+_RECENT = timedelta(hours=2)
 
 
 class StoredPosition(NamedTuple):
@@ -253,9 +254,16 @@ class DuckStore:
         attempts = self._ask("SELECT coalesce(sum(sign), 0)::BIGINT FROM verdicts")[0][0]
         return Counts(sum(kinds.values()), sum(verdicts.values()), attempts, kinds, verdicts)
 
-    def newest_at(self) -> datetime | None:
-        """The latest `at` of any record."""
-        return columns.utc(self._ask("SELECT max(event_at) FROM records")[0][0])
+    def newest_at(self, until: datetime) -> datetime | None:
+        """When the newest thing up to `until` happened that a run told of itself; what people say is later than that.
+
+        In a store in use it is a moment ago, and the engine passes over what is older.
+        """
+        for since in (until - _RECENT, _DAY_ONE):
+            asked = {"since": _naive(since), "until": _naive(until)}
+            if newest := self._ask(text("newest_at"), asked)[0][0]:
+                return columns.utc(newest)
+        return None
 
     def ask(self, query: str, parameters: dict[str, Any] | None = None) -> Answer:
         """All rows of a query of ours: a text of `queries` or `reports`, its parameters bound. Times are naive UTC.

@@ -157,10 +157,8 @@ def test_what_people_say_today_of_old_runs_does_not_move_the_window() -> None:
     with filled(stops(3), stop("ahead", -30 * DAY)) as keeper:
         about = list(groups.facts_of(keeper, [group_of(keeper, "ahead")], later).values())
         triage.tell(keeper, about, Order(TriageAction.ASSIGNED, "user:x", owner="team:y"), later)
-        given = window(later, DAY, "24h", keeper.store.newest_at())
-        covered = attention.window_of_runs(keeper, given)
+        covered = window(later, DAY, "24h", keeper.store.newest_at(later))
 
-    assert (given.since, given.by_newest) == (later - DAY, False)
     assert (covered.since, covered.by_newest) == (NOW - HOUR - DAY, True)
 
 

@@ -534,7 +534,7 @@ def test_a_service_that_is_silent_is_named_and_one_that_sleeps_at_night_is_not(s
 
     assert found.state is State.LOOK
     assert found.said.startswith("no record of often 2h:")
-    assert found.do == Hint(("explain",), "", "o0")
+    assert found.do == Hint(("report",), "", "silent-services")
     assert "nightly" not in found.said
 
 

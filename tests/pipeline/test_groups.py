@@ -142,8 +142,8 @@ def test_a_time_ahead_makes_a_group_neither_new_nor_escalating_nor_its_newest() 
 def test_a_time_ahead_does_not_move_the_window() -> None:
     later = NOW + 3 * DAY
     with filled(stop("r"), stop("ahead", AHEAD)) as keeper:
-        given = attention.window(later, DAY, "24h", keeper.store.newest_at())
-        assert attention.window_of_runs(keeper, given).since == NOW - HOUR - DAY
+        covered = attention.window(later, DAY, "24h", keeper.store.newest_at(later))
+        assert covered.since == NOW - HOUR - DAY
 
 
 # Names ----------------------------------------------------------------------------------------------------------------

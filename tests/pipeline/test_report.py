@@ -181,7 +181,7 @@ def test_no_report_prints_a_resume_token(keeper: Keeper, name: str) -> None:
     asked = {"run-timeline": {"run": "r-routed"}, "thread-timeline": {"thread": "thread-31c8f4"}}.get(name, {})
     table = run(keeper, name, **asked)
     found = report.found(table)
-    printed = [*forms.report_screen(found, Pen()), forms.report_csv(found), *map(str, forms.report_objects(found))]
+    printed = [*forms.report_screen(found, Pen()), *forms.report_csv(found), *map(str, forms.report_objects(found))]
     assert CANARY not in "".join(printed)
     assert all(len(row) == len(table.columns) for row in table.rows)
     assert [each.name for each in table.columns] == keeper.store.ask(*_as_asked(keeper, name, asked)).names
@@ -198,7 +198,7 @@ def _as_asked(keeper: Keeper, name: str, asked: dict[str, str]) -> tuple[str, di
 def test_the_three_forms_have_the_same_rows(keeper: Keeper) -> None:
     found = report.found(run(keeper, "waiting"))
     lines = list(forms.report_objects(found))
-    head, *sheet = forms.report_csv(found).split("\r\n")[:-1]
+    head, *sheet = [line.removesuffix("\r") for line in forms.report_csv(found)]
     screen = forms.report_screen(found, Pen(zone=UTC))[3:]
 
     assert head.split(",") == list(lines[0])

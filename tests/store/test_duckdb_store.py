@@ -401,7 +401,7 @@ def test_rows_are_of_the_latest_attempt_newest_first_and_filtered(store: DuckSto
 
 def test_counts(store: DuckStore) -> None:
     assert store.counts() == (0, 0, 0, {}, {})
-    assert store.newest_at() is None
+    assert store.newest_at(T0 + timedelta(days=9)) is None
     store.commit(
         [record(), record(None, kind="triage.updated", at=T0 + timedelta(days=1))],
         [
@@ -412,7 +412,8 @@ def test_counts(store: DuckStore) -> None:
         ],
     )
     assert store.counts() == (2, 2, 3, {"run.stopped": 1, "triage.updated": 1}, {None: 1, "STUCK": 1})
-    assert store.newest_at() == T0 + timedelta(days=1)
+    assert store.newest_at(T0 + timedelta(days=9)) == T0  # what people say is no news of a run
+    assert store.newest_at(T0 - timedelta(seconds=1)) is None
 
 
 def test_a_run_is_found_by_its_name_or_the_only_head_or_tail_of_it(store: DuckStore) -> None:

@@ -54,7 +54,7 @@ grouped AS (
     FROM live
     GROUP BY ALL
 )
-SELECT g.* EXCLUDE (newest), v.verdict, v.reason, v.agent, v.environment, v.owner, v.stage, v.rule, v.detail,
-    v.missing, v.run_id
+SELECT g.* EXCLUDE (newest), v.verdict, v.reason, v.stop_cause, v.agent, v.environment, v.owner, v.stage, v.rule,
+    v.detail, v.missing, v.run_id
 FROM grouped AS g
 JOIN verdicts AS v ON v.rowid = g.newest
