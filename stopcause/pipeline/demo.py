@@ -48,7 +48,7 @@ settle = "1m"
 _PAIR = ("A01", "A02")
 _NEXT = (
     Hint(("ingest", "runs.jsonl"), "records of your own agents"),
-    Hint(("policy", "check", "policy.toml"), "your contracts, routes and stages"),
+    Hint(("policy", "init"), "a starter policy from the agents that it has seen"),
     Hint(("rules",), "the eight verdicts and why in this order"),
 )
 
