@@ -188,14 +188,15 @@ def explain(
 ) -> None:
     """Say why a run got its verdict, and what to do now.
 
-    RUN is an id or its end, GROUP a name from `runs --attention`, FILE a case file or a file of records.
+    RUN is an id or its end, GROUP a name from `runs --attention`, FILE a case file or a file of records: NAME.json,
+    NAME.jsonl, ./NAME or - for standard input.
     """
-    screen = shared.screen_for(output, store, utc=utc)
-    if policy and not shared.is_file(name):
+    screen, is_file = shared.screen_for(output, store, utc=utc), _means_file(name)
+    if policy and not is_file:
         raise typer.BadParameter("only for a FILE; a run of the store has the policy beside it", param_hint="--policy")
-    it = _explained_file(name, policy) if shared.is_file(name) else _explained_run(name, store, screen)
+    it = _explained_file(name, policy) if is_file else _explained_run(name, store, screen)
     _show_explained(screen, it, as_note=output is NoteFormat.MD)
-    named = Path(name) if shared.is_file(name) else name
+    named = Path(name) if is_file else name
     note = Hint(("explain", "--format", "md", *shared.same_policy(policy)), "the same for a channel", named)
     screen.hint(*[note] * (output is not NoteFormat.MD and name != "-"), _RULES)
     shared.fail_on(fail_on, [it.verdict.verdict])
@@ -282,6 +283,11 @@ def schema() -> None:
     from stopcause.render.schema import wire_schema
 
     typer.echo(json.dumps(wire_schema(), indent=2))
+
+
+def _means_file(name: str) -> bool:
+    """A name that is written as a file's is; a bare one is a run, whatever lies about in this folder."""
+    return ("/" in name or name == "-" or Path(name).suffix in _FILES_OF_RECORDS) and shared.is_file(name)
 
 
 def _explained_file(name: str, policy: Path | None) -> Explained:

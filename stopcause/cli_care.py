@@ -104,6 +104,7 @@ def sql(
     _show_sheet(sheet, screen, output)
     if (screen.is_table or sheet.more) and (note := sheet_note(sheet, limit)):
         complain(note)
+    shared.exit_unless(not sheet.more or len(sheet.rows) >= limit)  # cut off by its size, not by what was asked for
 
 
 def _show_sheet(sheet: Sheet, screen: Screen, output: SheetFormat | None) -> None:

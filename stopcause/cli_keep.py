@@ -87,6 +87,7 @@ def forget(
     backup.
     """
     from stopcause.pipeline import retention
+    from stopcause.pipeline.keeper import owned
     from stopcause.render import keep
 
     screen, path = shared.screen_for(output, store), settings.store_path(store)
@@ -100,7 +101,7 @@ def forget(
         complain(line)
     _ask(yes=yes)
     size = path.stat().st_size
-    with retention.owned(path) as (opened, spool):
+    with owned(path) as (opened, spool):
         gone = retention.forget(opened, spool, day)
     left, freed = _leaving(gone.plan)._replace(done=(gone.lines, gone.bytes, gone.segments)), size - path.stat().st_size
     screen.show(lambda _pen: keep.gone_screen(left, freed), lambda: [keep.leaving_object(left)])

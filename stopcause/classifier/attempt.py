@@ -155,9 +155,9 @@ def claimed_conditions(stop: model.RunStopped | None, cause: StopCause | None) -
     return tuple([each for each in stop.conditions if each.kind is kind]) if kind else ()
 
 
-def lease_end(own: AttemptRecords) -> datetime | None:
-    """Any record but a death renews the lease."""
-    if own.start is None or own.start.lease_s is None or own.renewed_at is None:
+def lease_end(own: AttemptRecords, latest: datetime) -> datetime | None:
+    """Any record but a death renews the lease. By a clock that is ahead of `latest` there is no saying until when."""
+    if own.start is None or own.start.lease_s is None or own.renewed_at is None or own.renewed_at > latest:
         return None
     return own.renewed_at + timedelta(seconds=min(own.start.lease_s, _LONGEST_S))
 

@@ -116,7 +116,7 @@ def _fill(
         evidence=match.evidence,
         findings=_findings(facts, match, gone),
         missing=match.missing,
-        action=action,
+        action=_ANSWERED if answered else action,
         retry=_retry(facts, name, gone, answered=answered),
         group=_group(name, match.reason, facts.cause, agent, environment, detail_of(facts, name)),
         settled=match.settled and not late,
@@ -128,6 +128,9 @@ def _fill(
         as_of=facts.now,
         record_ids=facts.record_ids,
     )
+
+
+_ANSWERED = "Nothing to do: another run went on with it."
 
 
 def _resolved_by(facts: Facts) -> str | None:

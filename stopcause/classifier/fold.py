@@ -207,7 +207,7 @@ def facts_of(run: Run, attempt: int, policy: Policy, now: datetime, resumers: Se
         contract_name=contract_name,
         contract=contract,
         started_at=began,
-        lease_ends=None if own.terminals else lease_end(own),
+        lease_ends=None if own.terminals else lease_end(own, now + skew),
         last_at=own.last_at,
         waits=waits,
         progress_at=progress_at(own.useful, stop, skew),

@@ -157,6 +157,7 @@ def attention_of(keeper: Keeper, scope: Scope) -> Attention:
         unproven=_apart(found, "unproven"),
         pending=_apart(found, "pending"),
         graced=_apart(found, "graced"),
+        older=0 if scope.everything else groups.older(keeper, asked),
     )
 
 

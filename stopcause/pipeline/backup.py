@@ -22,6 +22,7 @@ from stopcause.pipeline.backup_manifest import MANIFEST, STORE, Manifest
 from stopcause.pipeline.keeper import Keeper, journal_folder
 from stopcause.receipts import journal, segments
 from stopcause.store import beside, offline
+from stopcause.store.columns import utc
 from stopcause.store.duckdb_store import DuckStore
 from stopcause.store.listed import FileEntry, Hashed
 from stopcause.store.migrations import MIGRATIONS
@@ -65,8 +66,8 @@ def write_backup(keeper: Keeper, target: Path, now: datetime) -> BackedUp:
     if store is None:
         raise StoreError("A store in memory has nothing to back up. Name one: --store PATH")
     check_target(target)
-    ((records, runs),) = keeper.store.ask("SELECT count(*), count(DISTINCT run_id) FROM records").rows
-    newest = keeper.store.newest_at(now)
+    counted = keeper.store.ask("SELECT count(*), count(DISTINCT run_id), max(event_at) FROM records")
+    ((records, runs, newest),) = counted.rows
     keeper.store.close_engine()
     offline.check_there(store)
     with beside.written(target) as draft, _new_tar(draft) as tar:
@@ -76,7 +77,7 @@ def write_backup(keeper: Keeper, target: Path, now: datetime) -> BackedUp:
             stopcause=__version__,
             records=records,
             runs=runs,
-            newest_at=newest,
+            newest_at=utc(newest),
             digest=offline.file_digest(store).text,
             columns=offline.columns_of(store),
             files=tuple(_add(tar, name, path) for name, path in _members(store)),
@@ -281,12 +282,19 @@ def _check_rows(source: Path, file: Path, manifest: Manifest) -> None:
 
 
 def _name(draft: Path, store: Path) -> tuple[Path, ...]:
-    """Gives everything its name. The journal first: from it alone the store can be made again."""
+    """Gives everything its name. The journal first: from it alone the store can be made again.
+
+    The empty store goes before that: it may know a position in a journal of its own, which this one does not have.
+    """
     folder = journal_folder(store)
+    for empty in (store.with_name(store.name + ".wal"), store):
+        empty.unlink(missing_ok=True)
+    beside.sync_folder(store.parent)
     if folder.exists():
         shutil.rmtree(folder)
     (draft / "journal").mkdir(exist_ok=True)
     (draft / "journal").replace(folder)
+    beside.sync_folder(store.parent)
     (draft / STORE).replace(store)
     kept = [path for name in ("policy.toml", "policy.d") if (path := _name_policy(draft / name, store.with_name(name)))]
     beside.sync_folder(store.parent)

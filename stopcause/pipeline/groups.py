@@ -124,6 +124,12 @@ def totals(keeper: Keeper, asked: Asked) -> Totals:
     return Totals(runs, agents if runs else 0, tuple(sorted(environments)))
 
 
+def older(keeper: Keeper, asked: Asked) -> int:
+    """How many runs needed somebody before the list, as far back as groups are remembered."""
+    first = hour(asked.now - MEMORY)
+    return int(_ask(keeper, "older_attention", _chosen(asked) | {"first_hour": first}).rows[0][0])
+
+
 def found(keeper: Keeper, asked: Asked) -> list[Found]:
     """The groups of a list that may need somebody, and those of every open wait without a route."""
     now = asked.now
@@ -162,7 +168,8 @@ def named(keeper: Keeper, name: str, now: datetime) -> str:
         NotFoundError: There is none, or several are; the message lists them.
     """
     if not (rows := called(keeper, name, now)):
-        raise NotFoundError(f"No group is called {name!r}. `runs --attention --all` lists them.")
+        ended = "A group ends when its runs get other verdicts."
+        raise NotFoundError(f"No group is called {name!r}. `runs --attention --all` lists them. {ended}")
     return only(rows, name)
 
 

@@ -18,8 +18,8 @@ from stopcause.classifier import engine, fold
 from stopcause.classifier.fold import Facts, Run
 from stopcause.classifier.policy import Policy
 from stopcause.classifier.verdict import CLASSIFIER_VERSION, Verdict, VerdictName
-from stopcause.errors import NotFoundError, StoreError
-from stopcause.pipeline import keeper_runs
+from stopcause.errors import NotFoundError, StoreError, StoreFullError
+from stopcause.pipeline import keeper_runs, retention
 from stopcause.pipeline.keeper_runs import Unjudged
 from stopcause.receipts import codec, journal
 from stopcause.receipts.codec import Kept, LineError
@@ -119,6 +119,7 @@ class Keeper:
     def add(self, batch: Sequence[Kept], now: datetime) -> Accepted:
         """The same for lines that are read already."""
         self._catch_up(now)
+        self._finish_forgetting()
         fresh = self._fresh(batch)
         if not fresh:
             return Accepted(0, len(batch), [], ())
@@ -179,6 +180,14 @@ class Keeper:
                 "or move it and the store away and ingest again."
             )
         self._catch_up(now)
+        with contextlib.suppress(StoreFullError):  # what is there can be read; `add` tries again, and says so
+            self._finish_forgetting()
+
+    def _finish_forgetting(self) -> None:
+        """Ends a `forget` that was broken off, before anything new comes in."""
+        if self._journal and retention.is_pending(self.store):
+            retention.finish(self.store, self._journal)
+            self._applied = self._journal.end
 
     def _catch_up(self, now: datetime) -> None:
         """Applies what is acknowledged and not yet in the store: after a crash, or after a failure on the way."""
@@ -281,6 +290,22 @@ class Keeper:
                 judged += found
         self._note_unjudged(loaded.concerned, unjudged)
         return [each for each in judged if each[1].verdict in _WAITS and each[1].reason != _ANSWERED]
+
+
+@contextlib.contextmanager
+def owned(path: Path) -> Iterator[tuple[DuckStore, Journal]]:
+    """A store and its journal, for as long as nobody else may write them; all that the journal has is in the store.
+
+    Raises:
+        StoreInUseError: Another process owns it.
+        StoreError: The journal has more than the store.
+    """
+    with DuckStore.open(path) as store, Journal(journal_folder(path)) as spool:
+        stored = store.position()
+        start = Position(*stored) if stored else None
+        if next(journal.read(spool.folder, start, stop=spool.end, max_bytes=1), None) is not None:
+            raise StoreError(f"{spool.folder} has records that are not in the store yet. Run it again.")
+        yield store, spool
 
 
 def journal_folder(store: Path) -> Path:

@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from stopcause.pipeline.policy_seen import LOOKED_BACK
+from stopcause.render.pen import count
 from stopcause.store.duckdb_store import DuckStore
 from stopcause.store.queries import text
 
@@ -70,9 +71,9 @@ def _found_since(store: DuckStore, since: datetime) -> Found:
     rows = store.ask(text("policy_agents"), asked_for).rows
     named = [Agent(name, environment, runs) for name, environment, runs in rows if name]
     waits: Counter[tuple[str, str | None]] = Counter()
-    for *_who, kind, tool, count in store.ask(text("policy_approvals"), asked_for).rows:
-        waits[kind, tool] += count
-    asked = [Asked(*key, count) for key, count in waits.items()]
+    for *_who, kind, tool, number in store.ask(text("policy_approvals"), asked_for).rows:
+        waits[kind, tool] += number
+    asked = [Asked(*key, number) for key, number in waits.items()]
     runs = sum(row[2] for row in rows)
     return Found(folded(named), folded_tools(asked), runs, runs - sum(each.runs for each in named))
 
@@ -104,7 +105,7 @@ def folded_tools(asked: Iterable[Asked]) -> tuple[Asked, ...]:
             by_kind.setdefault(each.kind, Counter())[each.tool] += each.approvals
     tools = [Asked(kind, tool, runs) for kind, names in by_kind.items() for tool, (runs, _) in _families(names).items()]
     tools.sort(key=lambda each: (-each.approvals, each.kind, each.tool or ""))
-    return (*tools, *(Asked(kind, None, count) for kind, count in bare.most_common()))
+    return (*tools, *(Asked(kind, None, number) for kind, number in bare.most_common()))
 
 
 def _families(names: Counter[str]) -> dict[str, tuple[int, int]]:
@@ -186,7 +187,7 @@ def _head(now: datetime) -> list[str]:
 
 
 def _agent(each: Agent) -> list[str]:
-    said = f"{each.runs} runs" + (f" of {each.names} names" if each.names > 1 else "")
+    said = count(each.runs, "run") + (f" of {each.names} names" if each.names > 1 else "")
     keys = {"agent": each.name} | ({"environment": each.environment} if each.environment else {})
     return [
         f"# {said}",
@@ -202,7 +203,7 @@ def _agent(each: Agent) -> list[str]:
 def _route(asked: Asked) -> list[str]:
     keys = {"kind": asked.kind} | ({"tool": asked.tool} if asked.tool else {})
     return [
-        f"# {asked.approvals} approvals",
+        f"# {count(asked.approvals, 'approval')}",
         "[[routes]]",
         f"match = {_match(keys)}",
         '# owner = "team:NAME"',

@@ -79,8 +79,11 @@ _Stops = Mapping[tuple[str, int], Sequence[model.RunStopped]]
 
 
 def source_of(store: DuckStore, version: str) -> Source:
-    """Who sends for this store: the same in every export, another once the store is made anew from its journal."""
-    made = store.ask("SELECT min(applied_at) FROM schema_migrations").rows[0][0].replace(tzinfo=UTC)
+    """Who sends for this store: the same in every export, another once its sums begin anew.
+
+    They do when the store is made anew from its journal, and when runs were forgotten.
+    """
+    made = store.ask(text("sums_begin")).rows[0][0].replace(tzinfo=UTC)
     return Source(str(uuid.uuid5(_NAMESPACE, made.isoformat())), version, made)
 
 

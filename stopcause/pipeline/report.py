@@ -125,7 +125,8 @@ def _value(parameter: Parameter, given: str | None) -> Any:  # noqa: ANN401 - wh
     if text is None:
         return None
     if given is None and text == REQUIRED:
-        raise ReportError(f"{parameter.name} is missing: {parameter.meaning}. Give {_ALLOWED[parameter.type]}.")
+        give = f"Give {_ALLOWED[parameter.type]}: -p {parameter.name}=NAME"
+        raise ReportError(f"{parameter.name} is missing: {parameter.meaning}. {give}")
     try:
         return _READERS[parameter.type](text)
     except ValueError:

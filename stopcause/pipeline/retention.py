@@ -1,8 +1,9 @@
 """Retention by whole UTC days: runs that opened before a day go, with all of their records and verdicts.
 
 Runs that wait, run or are not settled stay, and so do runs that take up one that stays. The journal loses their lines
-first, segment by segment, then the store its rows: whenever this is broken off, a run that stays is in both, and doing
-it again ends it. Not here: asking whether to (`cli_keep`).
+first, segment by segment, then the store its rows. That it has begun is noted beside the store (`<store>.forgetting`,
+the day): where it was broken off, whoever opens the store next ends it before anything is taken in, so that store and
+journal have the same runs again. Not here: asking whether to (`cli_keep`), and owning a store (`keeper`).
 """
 
 from __future__ import annotations
@@ -17,12 +18,10 @@ import pydantic_core
 
 from stopcause.classifier.policy import parse_duration
 from stopcause.errors import InputError, StoreError
-from stopcause.pipeline.keeper import journal_folder
 from stopcause.receipts import journal
 from stopcause.receipts.journal import Journal
-from stopcause.receipts.segments import Position
 from stopcause.receipts.thinning import Thinned
-from stopcause.store import way_back
+from stopcause.store import beside, way_back
 from stopcause.store.columns import utc
 from stopcause.store.duckdb_store import DuckStore
 from stopcause.store.queries import text
@@ -69,22 +68,6 @@ def first_day(said: str, now: datetime) -> datetime:
     return midnight
 
 
-@contextlib.contextmanager
-def owned(path: Path) -> Iterator[tuple[DuckStore, Journal]]:
-    """A store and its journal, for as long as nobody else may write them; all that the journal has is in the store.
-
-    Raises:
-        StoreInUseError: Another process owns it.
-        StoreError: The journal has more than the store.
-    """
-    with DuckStore.open(path) as store, Journal(journal_folder(path)) as spool:
-        stored = store.position()
-        start = Position(*stored) if stored else None
-        if next(journal.read(spool.folder, start, stop=spool.end, max_bytes=1), None) is not None:
-            raise StoreError(f"{spool.folder} has records that are not in the store yet. Run it again.")
-        yield store, spool
-
-
 def plan(store: DuckStore, before: datetime) -> Plan:
     """What opened before this UTC midnight and would go. Changes nothing.
 
@@ -115,15 +98,56 @@ def forget(store: DuckStore, spool: Journal, before: datetime) -> Forgotten:
     planned = plan(store, before)
     if not planned.runs:
         return Forgotten(planned, 0, 0, 0)
-    gone = _forget_lines(store, spool, planned.copies)
-    store.remove_runs()
+    with _noted(store.path, before):
+        gone = _forget_lines(store, spool, planned.copies)
+        store.remove_runs(before)
     return Forgotten(planned, *gone)
+
+
+def is_pending(store: DuckStore) -> bool:
+    """Whether forgetting was begun and broken off."""
+    return store.path is not None and _note_of(store.path).exists()
+
+
+def finish(store: DuckStore, spool: Journal) -> None:
+    """Ends what was broken off: nothing came in since, so the same runs go as before.
+
+    Raises:
+        StoreFullError: The disk took no more; it can be tried again.
+        StoreError: The journal or the store failed; the same holds.
+    """
+    if store.path is None or not (note := _note_of(store.path)).exists():
+        return
+    before = datetime.fromisoformat(note.read_text("ascii"))
+    if not forget(store, spool, before).plan.runs:
+        _drop(note)  # only this was left to do
+
+
+@contextlib.contextmanager
+def _noted(store: Path | None, before: datetime) -> Iterator[None]:
+    if store is None:
+        yield
+        return
+    note = _note_of(store)
+    with beside.written(note) as draft:
+        draft.write_text(before.isoformat(), "ascii")
+    yield
+    _drop(note)
+
+
+def _note_of(store: Path) -> Path:
+    return store.with_name(store.name + ".forgetting")
+
+
+def _drop(note: Path) -> None:
+    note.unlink(missing_ok=True)
+    beside.sync_folder(note.parent)
 
 
 def _forget_lines(store: DuckStore, spool: Journal, copies: Sequence[Path]) -> Thinned:
     """Takes the lines out. Until the store's position is in a new segment, no segment that it may be in is touched."""
     store.commit((), (), spool.begin_segment())
-    for copy in copies:
+    for copy in (*copies, spool.folder / journal.TORN_NAME):  # a torn line was never acknowledged
         copy.unlink(missing_ok=True)
     return spool.thin(lambda lines: _stay(store, lines))
 

@@ -94,7 +94,7 @@ def _stored_wait(wait: Wait) -> StoredWait:
         tool=wait.tool,
         owner=wait.owner,
         since=wait.requested_at,
-        due=wait.deadline,
+        due=None if wait.status is Status.DECIDED else wait.deadline,  # that was for the answer, which is there
         expires_at=wait.expires_at,
         ended_at=None if is_open else wait.decided_at or over,
         resolution=None if is_open else wait.status.value,

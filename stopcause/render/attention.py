@@ -225,7 +225,7 @@ def _more(left: Sequence[Group]) -> list[str]:
     if not left:
         return []
     runs = count(sum(group.size for group in left), "run")
-    return ["", f"... and {count(len(left), 'more group')}, {runs}: --agent or --verdict for fewer, --all for all"]
+    return ["", f"... and {count(len(left), 'more group')}, {runs}: --agent for fewer, --all for all"]
 
 
 def _total(waits: Sequence[Group], others: Sequence[Group]) -> str:
@@ -253,7 +253,9 @@ def _apart(found: Attention, pen: Pen) -> list[str]:
     if found.graced.runs:
         lines.append(f"{count(found.graced.runs, 'wait')} too young to need anybody (unrouted_grace)")
     heads = ("Not counted: ", *[" " * 13] * len(lines))
-    return [cut(head + line, WIDTH) for head, line in zip(heads, lines, strict=False)]
+    apart = [cut(head + line, WIDTH) for head, line in zip(heads, lines, strict=False)]
+    older = f"Older: {count(found.older, 'run')} of the last 30 d needed somebody, too: --since 30d"
+    return [*apart, *[older] * bool(found.older)]
 
 
 def _of(apart: Apart) -> str:

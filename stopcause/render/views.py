@@ -220,6 +220,7 @@ class Attention(NamedTuple):
     unproven: Apart  # finished without proof where the stage is observe, or with no contract
     pending: Apart  # a receipt may still come
     graced: Apart  # waits that are younger than `unrouted_grace`
+    older: int = 0  # runs that needed somebody before the window, in the last 30 days
 
 
 class WaitLine(NamedTuple):

@@ -296,14 +296,18 @@ class DuckStore:
         """Which of these runs the temporary table `forgotten` of this thread names, by their places in `run_ids`."""
         return {i for (i,) in self._ask(text("forget_matching"), wanted=columns.numbered_runs_table(run_ids))}
 
-    def remove_runs(self) -> None:
+    def remove_runs(self, before: datetime) -> None:
         """Removes all rows of the runs that the temporary table `forgotten` of this thread names, in one transaction.
 
+        Args:
+            before: The day before which they opened; it is kept that this was done.
+
         Raises:
-            StoreFullError: The disk took no more; nothing is removed.
-            StoreError: The engine failed; nothing is removed.
+            StoreFullError: The disk took no more. Either nothing is removed, or only the room is not free yet.
+            StoreError: The engine failed; the same holds.
         """
         with self._transaction() as cursor:
+            cursor.execute(text("note_forgetting"), {"before": _naive(before)}).fetchall()
             for table in ("records", "verdicts"):
                 cursor.execute(f"DELETE FROM {table} WHERE run_id IN (SELECT run_id FROM forgotten)").fetchall()  # noqa: S608
         self._ask("CHECKPOINT")  # only then other rows take the place

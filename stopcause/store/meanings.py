@@ -19,6 +19,7 @@ TABLES: Final[Mapping[str, str]] = {
     "records": "every record as it came in; line is the whole of it as JSON",
     "policies": "every policy that a verdict was given by, with its text",
     "journal_position": "how far into the journal this store reaches",
+    "forgettings": "when which days were forgotten",
     "schema_migrations": "which steps made the shape of this store",
 }
 
@@ -97,6 +98,10 @@ COLUMNS: Final[Mapping[str, Mapping[str, str]]] = {
         "version": "its version",
         "source": "its whole text",
         "first_used_at": "when a verdict was first given by it",
+    },
+    "forgettings": {
+        "before_at": "runs that opened before this day went",
+        "done_at": "when that was done",
     },
     "journal_position": {
         "segment": "the number of the segment",

@@ -66,13 +66,21 @@ def check_target(target: Path) -> None:
         raise InputError(f"{target} is a folder; name a file, as {target / 'stopcause-snapshot.duckdb'}")
     if target.with_name(target.name + ".journal").exists() or target.with_name(target.name + ".lock").exists():
         raise InputError(f"{target} is a store. Name another file for the snapshot.")
-    if target.exists() and not _is_database(target):
+    if target.exists() and not _is_snapshot(target):
         raise InputError(f"{target} is there already, and is no snapshot. Name another file, or take it away.")
 
 
-def _is_database(path: Path) -> bool:
+def _is_snapshot(path: Path) -> bool:
+    """Whether it says so itself: a store, or anybody's database, has no table of that name, or has records."""
     with beside.reporting(path), path.open("rb") as file:
-        return file.read(_MAGIC_AT + len(_MAGIC))[_MAGIC_AT:] == _MAGIC
+        if file.read(_MAGIC_AT + len(_MAGIC))[_MAGIC_AT:] != _MAGIC:
+            return False
+    try:
+        with duckdb.connect(str(path), read_only=True) as connection:
+            tables = {name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+    except duckdb.Error:
+        return False
+    return "snapshot" in tables and "records" not in tables
 
 
 def _fill(

@@ -13,7 +13,7 @@ import duckdb
 
 from stopcause.errors import StoreError, StoreVersionError
 from stopcause.store import beside, engine
-from stopcause.store.migrations import Migration, migrate, pending
+from stopcause.store.migrations import MIGRATIONS, Migration, migrate, pending
 
 
 def opened(path: Path | None, memory_limit: str, threads: int | None) -> duckdb.DuckDBPyConnection:
@@ -42,8 +42,9 @@ def opened(path: Path | None, memory_limit: str, threads: int | None) -> duckdb.
 
 
 def copies(store: Path) -> list[Path]:
-    """The copies that are kept beside a store, oldest first."""
-    return sorted(each for each in store.parent.iterdir() if each.name.startswith(f"{store.name}.before-"))
+    """The copies that `keep` made beside a store, oldest first; what else has such a name is somebody's own."""
+    made = (_copy_of(store, step.name) for step in MIGRATIONS)
+    return [each for each in made if each.is_file()]
 
 
 def keep(store: Path, step: Migration) -> None:

@@ -17,8 +17,9 @@ import pytest
 
 from stopcause.classifier.policy import DEFAULT_POLICY
 from stopcause.errors import InputError, StopcauseError, StoreError, StoreInUseError, StoreVersionError
+from stopcause.pipeline import retention
 from stopcause.pipeline.backup import BackedUp, restore, write_backup
-from stopcause.pipeline.keeper import Keeper, journal_folder
+from stopcause.pipeline.keeper import Keeper, journal_folder, owned
 from stopcause.store import beside, offline
 from tests.support import days
 
@@ -320,6 +321,31 @@ def test_a_restore_that_is_broken_off_between_its_names_loses_nothing(
     tar: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = tmp_path / "o.duckdb"
+    broken_off(tar, other, monkeypatch)
+
+    with Keeper.open(other, DEFAULT_POLICY, days.NOW) as keeper:
+        assert keeper.store.counts().records == 87
+
+
+def test_a_restore_into_a_store_that_was_emptied_can_be_broken_off(
+    tar: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That store knows a position in a journal of its own, which the restored one does not have."""
+    other = tmp_path / "o.duckdb"
+    with Keeper.open(other, DEFAULT_POLICY, days.NOW) as keeper:
+        keeper.accept([days.stopped("r1", days.DAY_ONE)], days.NOW)
+        keeper.settle(days.NOW)
+    with owned(other) as (opened, spool):
+        retention.forget(opened, spool, days.NOW.replace(hour=0))
+        assert opened.is_empty()
+    broken_off(tar, other, monkeypatch)
+
+    with Keeper.open(other, DEFAULT_POLICY, days.NOW) as keeper:
+        assert keeper.store.counts().records == 87
+
+
+def broken_off(tar: Path, store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Restores until the journal has its name and the store has not."""
     replace, calls = Path.replace, []
 
     def once(self: Path, target: Path) -> Path:
@@ -330,12 +356,9 @@ def test_a_restore_that_is_broken_off_between_its_names_loses_nothing(
 
     monkeypatch.setattr(Path, "replace", once)
     with pytest.raises(KeyboardInterrupt):
-        restore(tar, other)
+        restore(tar, store)
     monkeypatch.undo()
-
-    assert calls[0] == journal_folder(other)
-    with Keeper.open(other, DEFAULT_POLICY, days.NOW) as keeper:
-        assert keeper.store.counts().records == 87
+    assert calls[0] == journal_folder(store)
 
 
 # A full disk ----------------------------------------------------------------------------------------------------------

@@ -36,6 +36,7 @@ import sys
 from pathlib import Path
 from stopcause.pipeline import retention
 from stopcause.pipeline.backup import write_backup
+from stopcause.pipeline.keeper import owned
 from stopcause.store import archive, snapshot
 from stopcause.store.duckdb_store import DuckStore
 from tests.support import days
@@ -45,7 +46,7 @@ if deed == "migrate":
     print("ready", flush=True)
     DuckStore.open(path).close()
 elif deed == "forget":
-    with retention.owned(path) as (store, spool):
+    with owned(path) as (store, spool):
         print("ready", flush=True)
         retention.forget(store, spool, days.DAY_ONE.replace(hour=0) + 2 * days.DAY)
 else:

@@ -15,7 +15,7 @@ import pytest
 from stopcause.classifier.policy import DEFAULT_POLICY
 from stopcause.errors import InputError, StoreError
 from stopcause.pipeline import retention
-from stopcause.pipeline.keeper import Keeper, journal_folder
+from stopcause.pipeline.keeper import Keeper, journal_folder, owned
 from stopcause.pipeline.retention import Forgotten, Plan
 from stopcause.receipts import journal
 from stopcause.receipts.journal import Journal
@@ -49,7 +49,7 @@ def planned(path: Path, before: datetime) -> Plan:
 
 
 def forgotten(path: Path, before: datetime) -> Forgotten:
-    with retention.owned(path) as (store, spool):
+    with owned(path) as (store, spool):
         return retention.forget(store, spool, before)
 
 
@@ -350,8 +350,9 @@ import resource, sys
 from pathlib import Path
 from stopcause.errors import StoreFullError
 from stopcause.pipeline import retention
+from stopcause.pipeline.keeper import owned
 from tests.support import days
-with retention.owned(Path(sys.argv[1])) as (store, spool):
+with owned(Path(sys.argv[1])) as (store, spool):
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
     try:
         retention.forget(store, spool, days.DAY_ONE.replace(hour=0) + days.DAY)
@@ -386,3 +387,24 @@ def test_room_is_used_again(path: Path) -> None:
     keep(path, days.runs_of(2, 4_000))
 
     assert path.stat().st_size <= full * 1.2
+
+
+def test_what_was_broken_off_is_ended_before_anything_comes_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "s.duckdb"
+    days.filled(path).close()
+    with owned(path) as (store, spool), monkeypatch.context() as broken:
+        broken.setattr(DuckStore, "remove_runs", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            retention.forget(store, spool, day(2))
+        expected = retention.plan(store, day(2)).runs
+    assert expected > 0
+
+    late = next(iter(days.runs_of(0, 1)))
+    with Keeper.open(path, DEFAULT_POLICY, NOW) as keeper:
+        assert retention.plan(keeper.store, day(2)).runs == 0
+        assert not retention.is_pending(keeper.store)
+        keeper.accept([late], NOW)
+        rows = keeper.store.ask("SELECT record_id, run_id FROM records ORDER BY ALL").rows
+    path.unlink()
+    with Keeper.open(path, DEFAULT_POLICY, NOW) as again:
+        assert again.store.ask("SELECT record_id, run_id FROM records ORDER BY ALL").rows == rows

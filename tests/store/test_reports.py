@@ -309,7 +309,9 @@ def unbounded(rows: Rows, asked: Asked) -> Expected:
 
 
 def on_bound_missing(rows: Rows, asked: Asked) -> Expected:
-    bare = [row for row in chosen(rows, asked) if row.verdict == "BOUNDED_STOP" and not row.has_on_bound]
+    no_bound = {"approval_denied", "approval_expired", "user_abort", "caller_abort", "platform_abort"}
+    stopped = [row for row in chosen(rows, asked) if row.verdict == "BOUNDED_STOP" and row.reason not in no_bound]
+    bare = [row for row in stopped if not row.has_on_bound]
     made: Expected = []
     for who, found in piles(bare, lambda row: (row.agent, row.environment, row.stop_cause, row.owner)).items():
         known = [row.cost_usd for row in found if row.cost_usd is not None]

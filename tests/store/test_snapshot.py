@@ -248,3 +248,23 @@ def test_no_room_for_the_copy_changes_nothing(store: Path, monkeypatch: pytest.M
 
     assert store.read_bytes() == before
     assert days.hidden(store.parent) == []
+
+
+def test_a_snapshot_takes_the_place_of_snapshots_only(store: Path, tmp_path: Path) -> None:
+    with duckdb.connect(str(tmp_path / "sales.duckdb")) as theirs:
+        theirs.execute("CREATE TABLE sales AS SELECT 1 AS amount").fetchall()
+    copy = tmp_path / "copy.duckdb"
+    copy.write_bytes(store.read_bytes())  # a store that was moved away from its journal
+    for target in (tmp_path / "sales.duckdb", copy):
+        before = target.read_bytes()
+        with pytest.raises(InputError, match="is no snapshot"):
+            snapshot_of(store, target)
+        assert target.read_bytes() == before
+
+
+def test_only_copies_of_ours_are_copies(tmp_path: Path) -> None:
+    store = tmp_path / "s.duckdb"
+    for name in ("s.duckdb.before-0002", "s.duckdb.before-my-experiment.tar", "s.duckdb.before-upgrade"):
+        (tmp_path / name).touch()
+    (tmp_path / "s.duckdb.before-0001").mkdir()
+    assert [each.name for each in way_back.copies(store)] == ["s.duckdb.before-0002"]

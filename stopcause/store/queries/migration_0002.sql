@@ -19,6 +19,8 @@ ALTER TABLE verdicts ADD COLUMN waits STRUCT(
     resolution VARCHAR,
     missing VARCHAR[]
 )[];
+-- When which days were forgotten: sums over all history begin anew there.
+CREATE TABLE forgettings (before_at TIMESTAMP, done_at TIMESTAMP);
 -- The current row of the latest attempt of each run. The small side, cancelled rows, is what is hashed.
 CREATE VIEW runs AS
 SELECT v.*

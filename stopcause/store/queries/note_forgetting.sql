@@ -1,0 +1,1 @@
+INSERT INTO forgettings VALUES ($before, now() AT TIME ZONE 'UTC')
