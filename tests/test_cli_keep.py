@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import subprocess
 import sys
 from datetime import timedelta
@@ -18,7 +17,7 @@ from stopcause import cli, cli_shared
 from stopcause.pipeline.keeper import Keeper
 from stopcause.store import offline, way_back
 from tests.support import days
-from tests.support.machine import lacking
+from tests.support.machine import a_terminal
 
 ROOT = Path(__file__).parents[1]
 NOW = days.NOW + timedelta(hours=9)
@@ -211,10 +210,7 @@ def test_a_day_that_is_none_is_usage(store: str, day: str) -> None:
 
 def answered(store: str, answer: bytes) -> tuple[str, int]:
     """What a person sees who answers the question."""
-    try:
-        ours, theirs = pty.openpty()
-    except OSError:
-        lacking("this machine has no pseudo-terminals: /dev/pts is not mounted")
+    ours, theirs = a_terminal()
     command = [sys.executable, "-m", "stopcause", "forget", "--before", "2026-11-03", "--store", store]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "NO_COLOR": "1", "COLUMNS": "80"}
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as person:

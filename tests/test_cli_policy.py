@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import pty
 import re
 import select
 import shutil
@@ -29,7 +28,7 @@ from stopcause.pipeline.policy_file import load_policy
 from stopcause.pipeline.policy_init import Agent, Asked, Found, folded, folded_tools, starter
 from stopcause.render.pen import WIDTH, cells
 from stopcause.resources import data_folder
-from tests.support.machine import lacking
+from tests.support.machine import a_terminal
 
 ROOT = Path(__file__).parents[1]
 SCREENS = Path(__file__).parent / "screens_policy"
@@ -403,10 +402,7 @@ def test_a_folder_takes_the_place_of_a_folder_and_not_of_a_file(filled: Path) ->
 
 @pytest.mark.parametrize(("typed", "applied"), [(b"n\n", False), (b"y\n", True)])
 def test_apply_asks_on_a_terminal(filled: Path, typed: bytes, applied: bool) -> None:
-    try:
-        ours, theirs = pty.openpty()
-    except OSError:
-        lacking("this machine has no pseudo-terminals: /dev/pts is not mounted")
+    ours, theirs = a_terminal()
     command = [sys.executable, "-m", "stopcause", "policy", "apply", "strict.toml"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm"}
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment, cwd=filled) as asked:

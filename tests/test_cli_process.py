@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.machine import lacking
+from tests.support.machine import a_terminal
 
 ROOT = Path(__file__).parents[1]
 HEAVY = ("duckdb", "pyarrow", "pydantic", "rich.console", "stopcause.classifier")
@@ -20,14 +19,6 @@ STOPCAUSE = (sys.executable, "-m", "stopcause")
 
 def environment(**more: str) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm", "COLUMNS": "80", **more}
-
-
-def a_terminal() -> tuple[int, int]:
-    """A pseudo-terminal; a bare chroot may have none. CI has them."""
-    try:
-        return pty.openpty()
-    except OSError:
-        lacking("this machine has no pseudo-terminals: /dev/pts is not mounted")
 
 
 def on_a_terminal(*arguments: str, **more: str) -> str:

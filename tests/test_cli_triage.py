@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import pty
 import re
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from typer.testing import CliRunner, Result
 from stopcause import cli, cli_shared
 from stopcause.render.pen import WIDTH, cells
 from stopcause.store.lock import StoreLock
+from tests.support.machine import a_terminal
 from tests.support.stops import DAY, HOUR, NOW, filled, stop, stops, wait
 
 SCREENS = Path(__file__).parent / "screens_triage"
@@ -205,7 +205,7 @@ def test_a_filter_looks_as_far_back_as_it_is_told(place: Path) -> None:
 @pytest.mark.parametrize(("answer", "code", "kept"), [("y", 0, 2), ("n", 1, 0)])
 def test_on_a_terminal_a_filter_shows_what_it_chose_and_asks(answer: str, code: int, kept: int, place: Path) -> None:
     """The store is free while somebody thinks: it is opened here in between."""
-    master, slave = pty.openpty()
+    master, slave = a_terminal()
     command = [sys.executable, "-m", "stopcause", "triage", "ack", "--agent", "crawl-*", "--since", "3650d"]
     process = subprocess.Popen(
         [*command, "--reason", "x"], stdin=slave, stderr=slave, stdout=subprocess.PIPE, cwd=place, text=True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pty
 from collections.abc import Iterator
 from typing import NoReturn
 
@@ -17,6 +18,14 @@ def lacking(what: str) -> NoReturn:
     if os.environ.get("CI") == "true":
         pytest.fail(what)
     pytest.skip(what)
+
+
+def a_terminal() -> tuple[int, int]:
+    """Both ends of a pseudo-terminal; a bare chroot may have none. CI has them."""
+    try:
+        return pty.openpty()
+    except OSError:
+        lacking("this machine has no pseudo-terminals: /dev/pts is not mounted")
 
 
 @contextlib.contextmanager
