@@ -22,8 +22,7 @@ from stopcause.pipeline.keeper import Keeper, journal_folder
 from stopcause.render import completion
 from stopcause.store.lock import StoreLock
 from tests.pipeline.test_doctor import NOW, line
-from tests.support.machine import lacking
-from tests.test_cli_process import a_terminal
+from tests.support.machine import a_terminal, lacking
 
 HEAVY = ("duckdb", "pyarrow", "stopcause.pipeline", "stopcause.store")
 VERDICTS = {*VerdictName, "RUNNING"}
