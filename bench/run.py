@@ -27,6 +27,7 @@ from stopcause.classifier.policy import policy_from_mapping
 from stopcause.pipeline.ingest import ingest
 from stopcause.pipeline.keeper import Keeper
 from stopcause.receipts import codec
+from stopcause.store.migrations import migrate
 from stopcause.store.queries import text
 
 RUNS = 30_000
@@ -169,7 +170,7 @@ def _rows(store: Path) -> dict[str, pa.Table]:
 def _append(rows: dict[str, pa.Table], folder: Path) -> None:
     """The same rows into the same tables of a new file: nothing is read, checked, judged or written twice."""
     with duckdb.connect(Path(tempfile.mkdtemp(dir=folder), "floor.duckdb")) as connection:
-        connection.execute(text("migration_0001")).fetchall()
+        migrate(connection)
         for name, table in rows.items():
             connection.register("batch", table)
             connection.execute(text(f"insert_{name}")).fetchall()
