@@ -455,3 +455,15 @@ def test_replay_shows_the_cases_that_it_can_read_and_ends_with_2_for_a_file_that
     assert result.exit_code == 2
     assert "1 of 1 as expected" in result.stdout
     assert "bad.json: line 1" in result.stderr
+
+
+def test_a_bare_name_is_a_run_whatever_file_lies_about(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    line = (
+        '{"schema":"stopcause/1","kind":"run.stopped","run_id":"c1","at":"2026-11-28T08:00:00Z","stop_cause":"natural"}'
+    )
+    (tmp_path / "in.jsonl").write_text(line + "\n", "utf-8")
+    assert run("ingest", "in.jsonl").exit_code == 0
+    (tmp_path / "c1").write_text("not a record\n", "utf-8")
+    assert json.loads(run("explain", "c1").stdout)["run_id"] == "c1"
+    assert run("explain", "./c1").exit_code == 2

@@ -14,7 +14,7 @@ import pytest
 
 from stopcause.classifier.policy import DEFAULT_POLICY
 from stopcause.errors import InputError, StoreError
-from stopcause.pipeline import retention
+from stopcause.pipeline import publish, retention
 from stopcause.pipeline.keeper import Keeper, journal_folder, owned
 from stopcause.pipeline.retention import Forgotten, Plan
 from stopcause.receipts import journal
@@ -349,7 +349,7 @@ FULL = """
 import resource, sys
 from pathlib import Path
 from stopcause.errors import StoreFullError
-from stopcause.pipeline import retention
+from stopcause.pipeline import publish, retention
 from stopcause.pipeline.keeper import owned
 from tests.support import days
 with owned(Path(sys.argv[1])) as (store, spool):
@@ -408,3 +408,15 @@ def test_what_was_broken_off_is_ended_before_anything_comes_in(tmp_path: Path, m
     path.unlink()
     with Keeper.open(path, DEFAULT_POLICY, NOW) as again:
         assert again.store.ask("SELECT record_id, run_id FROM records ORDER BY ALL").rows == rows
+
+
+def test_sums_begin_anew_where_runs_were_forgotten(path: Path) -> None:
+    """A counter that falls under one name would be read as a restart."""
+    days.filled(path).close()
+    with Keeper.open(path, DEFAULT_POLICY, NOW) as keeper:
+        before = publish.source_of(keeper.store, "1")
+    with owned(path) as (store, spool):
+        assert publish.source_of(store, "1") == before
+        assert retention.forget(store, spool, day(2)).plan.runs > 0
+        after = publish.source_of(store, "1")
+    assert after != before
