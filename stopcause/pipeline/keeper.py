@@ -185,8 +185,7 @@ class Keeper:
 
     def _finish_forgetting(self) -> None:
         """Ends a `forget` that was broken off, before anything new comes in."""
-        if self._journal and retention.is_pending(self.store):
-            retention.finish(self.store, self._journal)
+        if self._journal and retention.finish(self.store, self._journal):
             self._applied = self._journal.end
 
     def _catch_up(self, now: datetime) -> None:

@@ -1,9 +1,9 @@
 """Retention by whole UTC days: runs that opened before a day go, with all of their records and verdicts.
 
 Runs that wait, run or are not settled stay, and so do runs that take up one that stays. The journal loses their lines
-first, segment by segment, then the store its rows. That it has begun is noted beside the store (`<store>.forgetting`,
-the day): where it was broken off, whoever opens the store next ends it before anything is taken in, so that store and
-journal have the same runs again. Not here: asking whether to (`cli_keep`), and owning a store (`keeper`).
+first, segment by segment, then the store its rows. That it has begun is noted in the journal's folder: where it
+was broken off, whoever opens the store next ends it before anything is taken in, so that store and journal have the
+same runs again. Not here: asking whether to (`cli_keep`), and owning a store (`keeper`).
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from stopcause.store import beside, way_back
 from stopcause.store.columns import utc
 from stopcause.store.duckdb_store import DuckStore
 from stopcause.store.queries import text
+
+NOTE = "forgetting"  # the file's name; it says the day
 
 
 class Plan(NamedTuple):
@@ -98,45 +100,47 @@ def forget(store: DuckStore, spool: Journal, before: datetime) -> Forgotten:
     planned = plan(store, before)
     if not planned.runs:
         return Forgotten(planned, 0, 0, 0)
-    with _noted(store.path, before):
+    with _noted(spool, before):
         gone = _forget_lines(store, spool, planned.copies)
         store.remove_runs(before)
     return Forgotten(planned, *gone)
 
 
-def is_pending(store: DuckStore) -> bool:
-    """Whether forgetting was begun and broken off."""
-    return store.path is not None and _note_of(store.path).exists()
-
-
-def finish(store: DuckStore, spool: Journal) -> None:
+def finish(store: DuckStore, spool: Journal) -> bool:
     """Ends what was broken off: nothing came in since, so the same runs go as before.
+
+    Returns:
+        Whether there was anything to end.
 
     Raises:
         StoreFullError: The disk took no more; it can be tried again.
-        StoreError: The journal or the store failed; the same holds.
+        StoreError: The journal or the store failed, or the note cannot be read; it can be tried again.
     """
-    if store.path is None or not (note := _note_of(store.path)).exists():
-        return
-    before = datetime.fromisoformat(note.read_text("ascii"))
-    if not forget(store, spool, before).plan.runs:
+    if not (note := spool.folder / NOTE).exists():
+        return False
+    if not forget(store, spool, _noted_day(note)).plan.runs:
         _drop(note)  # only this was left to do
+    return True
+
+
+def _noted_day(note: Path) -> datetime:
+    try:
+        day = datetime.fromisoformat(note.read_text("ascii"))
+    except ValueError:
+        day = None
+    if day is None or day.tzinfo is None:
+        raise StoreError(f"{note}: says no day before which to forget. Take it away, and run `forget` again.")
+    return day
 
 
 @contextlib.contextmanager
-def _noted(store: Path | None, before: datetime) -> Iterator[None]:
-    if store is None:
-        yield
-        return
-    note = _note_of(store)
+def _noted(spool: Journal, before: datetime) -> Iterator[None]:
+    """Notes it where the lines are: who puts another journal in that place has nothing to end."""
+    note = spool.folder / NOTE
     with beside.written(note) as draft:
         draft.write_text(before.isoformat(), "ascii")
     yield
     _drop(note)
-
-
-def _note_of(store: Path) -> Path:
-    return store.with_name(store.name + ".forgetting")
 
 
 def _drop(note: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 
 from stopcause.classifier.policy import DEFAULT_POLICY
 from stopcause.errors import InputError, StoreError
-from stopcause.pipeline import publish, retention
+from stopcause.pipeline import backup, publish, retention
 from stopcause.pipeline.keeper import Keeper, journal_folder, owned
 from stopcause.pipeline.retention import Forgotten, Plan
 from stopcause.receipts import journal
@@ -349,7 +350,7 @@ FULL = """
 import resource, sys
 from pathlib import Path
 from stopcause.errors import StoreFullError
-from stopcause.pipeline import publish, retention
+from stopcause.pipeline import retention
 from stopcause.pipeline.keeper import owned
 from tests.support import days
 with owned(Path(sys.argv[1])) as (store, spool):
@@ -370,8 +371,10 @@ def test_a_full_disk_forgets_nothing_that_stays_and_the_next_time_ends_it(path: 
 
     subprocess.run([sys.executable, "-c", FULL, str(path)], check=True, env={**os.environ, "PYTHONPATH": str(ROOT)})
 
-    assert set(runs_in(path)) == everything == set(runs_in(made_again(path)))
+    lines = [json.loads(line) for line, _position in journal.read(journal_folder(path))]
+    assert set(runs_in(path)) == everything == {line["run_id"] for line in lines}
     assert not list(journal_folder(path).glob("*.new"))
+    assert len(runs_in(made_again(path))) == 630  # whoever opens what has begun ends it
     forgotten(path, day(2))
     assert len(runs_in(path)) == 630
     assert same_records(path)
@@ -389,20 +392,16 @@ def test_room_is_used_again(path: Path) -> None:
     assert path.stat().st_size <= full * 1.2
 
 
-def test_what_was_broken_off_is_ended_before_anything_comes_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "s.duckdb"
+def test_what_was_broken_off_is_ended_before_anything_comes_in(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     days.filled(path).close()
-    with owned(path) as (store, spool), monkeypatch.context() as broken:
-        broken.setattr(DuckStore, "remove_runs", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt):
-            retention.forget(store, spool, day(2))
-        expected = retention.plan(store, day(2)).runs
-    assert expected > 0
+    broken_off(path, day(2), monkeypatch)
+    with owned(path) as (store, _spool):
+        assert retention.plan(store, day(2)).runs > 0
 
     late = next(iter(days.runs_of(0, 1)))
     with Keeper.open(path, DEFAULT_POLICY, NOW) as keeper:
         assert retention.plan(keeper.store, day(2)).runs == 0
-        assert not retention.is_pending(keeper.store)
+        assert not (journal_folder(path) / retention.NOTE).exists()
         keeper.accept([late], NOW)
         rows = keeper.store.ask("SELECT record_id, run_id FROM records ORDER BY ALL").rows
     path.unlink()
@@ -420,3 +419,45 @@ def test_sums_begin_anew_where_runs_were_forgotten(path: Path) -> None:
         assert retention.forget(store, spool, day(2)).plan.runs > 0
         after = publish.source_of(store, "1")
     assert after != before
+
+
+def broken_off(path: Path, before: datetime, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines are gone from the journal, rows are not from the store."""
+
+    def stopped_here(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with owned(path) as (store, spool), monkeypatch.context() as broken:
+        broken.setattr(DuckStore, "remove_runs", stopped_here)
+        with pytest.raises(KeyboardInterrupt):
+            retention.forget(store, spool, before)
+
+
+def test_what_is_put_in_the_place_of_a_store_is_not_forgotten_for_it(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    days.filled(path).close()
+    with Keeper.open(path, DEFAULT_POLICY, NOW) as keeper:
+        backup.write_backup(keeper, tmp_path / "b.tar", NOW)
+    broken_off(path, day(2), monkeypatch)
+    path.unlink()
+    shutil.rmtree(journal_folder(path))
+    backup.restore(tmp_path / "b.tar", path)
+
+    with Keeper.open(path, DEFAULT_POLICY, NOW) as keeper:
+        assert keeper.store.counts().records == 87
+
+
+@pytest.mark.parametrize(
+    "content", ["", "2026-11-0", "2026-11-02T00:00:00", "2026-11-02T00:00:00+00:00 and more", "\xff"]
+)
+def test_a_note_that_says_no_day_is_said_to_be_so_and_forgets_nothing(path: Path, content: str) -> None:
+    days.filled(path).close()
+    note = journal_folder(path) / retention.NOTE
+    note.write_text(content, "latin-1")
+
+    with pytest.raises(StoreError, match=rf"{retention.NOTE}: says no day.*Take it away"):
+        Keeper.open(path, DEFAULT_POLICY, NOW)
+    note.unlink()
+    with Keeper.open(path, DEFAULT_POLICY, NOW) as keeper:
+        assert keeper.store.counts().records == 87
