@@ -29,6 +29,7 @@ from stopcause.pipeline.policy_init import Agent, Asked, Found, folded, folded_t
 from stopcause.render.pen import WIDTH, cells
 from stopcause.resources import data_folder
 from tests.support.machine import a_terminal
+from tests.support.screens import assert_golden, screen_text
 
 ROOT = Path(__file__).parents[1]
 SCREENS = Path(__file__).parent / "screens_policy"
@@ -93,16 +94,11 @@ def run(*arguments: str, answer: str | None = None) -> Result:
 
 
 def screen_of(*arguments: str) -> str:
-    result = run(*arguments)
-    beside = "".join(f"2> {line}\n" for line in result.stderr.splitlines())
-    return f"$ stopcause {' '.join(arguments)}\n{result.stdout}{beside}exit {result.exit_code}\n"
+    return screen_text(arguments, run(*arguments))
 
 
 def assert_is(name: str, got: str) -> None:
-    path = SCREENS / f"{name}.txt"
-    if os.environ.get("SCREENS") == "write":
-        path.write_text(got, "utf-8")
-    assert got == path.read_text("utf-8")
+    assert_golden(SCREENS / f"{name}.txt", got)
     for line in got.splitlines()[1:]:
         assert cells(line.removeprefix("2> ")) <= WIDTH or "md" in name or "stopcause:" in line, line
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from stopcause import cli, cli_shared
 from stopcause.render.examples import EXAMPLES
 from stopcause.render.pen import WIDTH, cells
 from stopcause.resources import data_folder
+from tests.support.screens import assert_golden, screen_text
 
 SCREENS = Path(__file__).parent / "screens"
 FIXTURES = data_folder("fixtures")
@@ -68,16 +68,11 @@ def run(*arguments: str) -> Result:
 
 def screen_of(*arguments: str) -> str:
     """What stands on the terminal: stdout, then what stderr says beside it, and the exit code."""
-    result = run(*arguments)
-    beside = "".join(f"2> {line}\n" for line in result.stderr.splitlines())
-    return f"$ stopcause {' '.join(arguments)}\n{result.stdout}{beside}exit {result.exit_code}\n"
+    return screen_text(arguments, run(*arguments))
 
 
 def assert_is(name: str, got: str) -> None:
-    path = SCREENS / f"{name}.txt"
-    if os.environ.get("SCREENS") == "write":
-        path.write_text(got, "utf-8")
-    assert got == path.read_text("utf-8")
+    assert_golden(SCREENS / f"{name}.txt", got)
 
 
 def assert_fits(screen: str) -> None:

@@ -19,6 +19,7 @@ from stopcause import cli, cli_shared
 from stopcause.render.pen import WIDTH, cells
 from stopcause.store.lock import StoreLock
 from tests.support.machine import a_terminal
+from tests.support.screens import assert_golden, screen_text
 from tests.support.stops import DAY, HOUR, NOW, filled, stop, stops, wait
 
 SCREENS = Path(__file__).parent / "screens_triage"
@@ -268,16 +269,11 @@ def test_while_another_process_has_the_store_it_is_refused(place: Path) -> None:
 
 
 def screen_of(*arguments: str) -> str:
-    result = run(*arguments, "--utc")
-    beside = "".join(f"2> {line}\n" for line in result.stderr.splitlines())
-    return f"$ stopcause {' '.join(arguments)}\n{result.stdout}{beside}exit {result.exit_code}\n\n"
+    return screen_text(arguments, run(*arguments, "--utc")) + "\n"
 
 
 def assert_is(name: str, got: str) -> None:
-    path = SCREENS / f"{name}.txt"
-    if os.environ.get("SCREENS") == "write":
-        path.write_text(got, "utf-8")
-    assert got == path.read_text("utf-8")
+    assert_golden(SCREENS / f"{name}.txt", got)
     for line in got.splitlines():
         assert line.startswith("$ ") or cells(line.removeprefix("2> ")) <= WIDTH, line
 

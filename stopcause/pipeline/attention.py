@@ -35,6 +35,7 @@ from stopcause.render.views import (
     Window,
 )
 from stopcause.render.waits import wait_lines
+from stopcause.store.columns import naive
 from stopcause.store.queries import text
 from stopcause.store.rows import VerdictRow
 
@@ -102,7 +103,7 @@ def rows_of(keeper: Keeper, scope: Scope, most: int | None = None) -> list[Verdi
 def listed(keeper: Keeper, scope: Scope, rows: Sequence[VerdictRow]) -> Listed:
     """The rows as a list, with how many runs there are of each verdict, and how many are older than the list."""
     asked = scope.asked
-    chosen = {"since": groups.naive(asked.since), "verdicts": list(asked.verdicts), "agent": asked.agent}
+    chosen = {"since": naive(asked.since), "verdicts": list(asked.verdicts), "agent": asked.agent}
     verdicts: Counter[VerdictName | None] = Counter()
     agents, older = set(), 0
     for verdict, agent, is_older, runs in keeper.store.ask(text("run_counts"), chosen).rows:

@@ -25,6 +25,7 @@ from stopcause.receipts import model
 from stopcause.render.caller import Hint
 from stopcause.render.doctor import Check, State, Visit
 from stopcause.render.pen import age, count, pasted
+from stopcause.store.columns import naive
 from stopcause.store.duckdb_store import DuckStore
 from stopcause.store.lock import read_holder
 from stopcause.store.migrations import MIGRATIONS
@@ -172,7 +173,7 @@ def check_lost(opened: DuckStore, _policy: Policy, now: datetime) -> Check:
 
 def check_open(opened: DuckStore, _policy: Policy, now: datetime) -> Check:
     """Runs without an end whose lease is over, or that never had one."""
-    row = _row(opened, "doctor_open", hour=_hour(now, _DAYS), now=_naive(now))
+    row = _row(opened, "doctor_open", hour=_hour(now, _DAYS), now=naive(now))
     if not row["over"] and not row["unknown"]:
         return Check("open", State.OK, f"no run of the last {_DAYS}d is without an end beyond its lease")
     said = [f"{count(row['over'], 'run')} without an end beyond the lease"] if row["over"] else []
@@ -196,7 +197,7 @@ def check_kinds(opened: DuckStore, _policy: Policy, _now: datetime) -> Check:
 def check_clock(opened: DuckStore, policy: Policy, now: datetime) -> Check:
     """Records of the future, and clocks that were put back."""
     skew = policy.defaults.clock_skew
-    row = _row(opened, "doctor_clock", hour=_hour(now, _DAYS), soon=_naive(now + skew), skew=skew)
+    row = _row(opened, "doctor_clock", hour=_hour(now, _DAYS), soon=naive(now + skew), skew=skew)
     if row["ahead"]:
         said = f"{count(row['ahead'], 'record')} of the future, up to {age(_aware(row['newest']) - now)} ahead"
         return Check("clock", State.BAD, f"{said}: a writer's clock is wrong, or this one's", _explain(row["ahead_in"]))
@@ -284,10 +285,6 @@ def _lines_since(opened: DuckStore, now: datetime) -> tuple[int, str]:
 
 def _hour(now: datetime, days: int) -> int:
     return int((now - timedelta(days=days)).timestamp() // 3600)
-
-
-def _naive(moment: datetime) -> datetime:
-    return moment.astimezone(UTC).replace(tzinfo=None)
 
 
 def _aware(moment: datetime) -> datetime:

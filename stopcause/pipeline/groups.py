@@ -19,7 +19,7 @@ from stopcause.classifier.policy import Policy
 from stopcause.errors import NotFoundError
 from stopcause.pipeline.keeper import Keeper
 from stopcause.render.views import Difference
-from stopcause.store.columns import utc, verdict_row_reader
+from stopcause.store.columns import naive, utc, verdict_row_reader
 from stopcause.store.duckdb_store import Answer
 from stopcause.store.queries import text
 from stopcause.store.rows import VerdictRow
@@ -297,11 +297,6 @@ def _is_clear(each: Difference) -> bool:
 def hour(moment: datetime) -> int:
     """The hour that the store keeps beside a time."""
     return int(moment.timestamp() // 3600)
-
-
-def naive(moment: datetime) -> datetime:
-    """A time as queries take it: UTC, and it does not say so."""
-    return moment.astimezone(UTC).replace(tzinfo=None)
 
 
 def _ask(keeper: Keeper, query: str, asked: dict[str, Any]) -> Answer:

@@ -9,7 +9,7 @@ Not here: files, cases and archives (`policy_sources`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from stopcause.pipeline import keeper_runs
 from stopcause.pipeline.policy_touch import Sketch, Touch, changed_sections
 from stopcause.pipeline.policy_workers import BATCH_RUNS, PROCESSES, Batch, Tally, Task, judge_batches
 from stopcause.render.policy_diff import Diff, PolicyName
+from stopcause.store.columns import naive
 from stopcause.store.duckdb_store import DuckStore
 from stopcause.store.queries import text
 
@@ -220,4 +221,4 @@ def _sketch(said: list[Any]) -> Sketch:
 
 def _naive(moment: datetime | None) -> datetime:
     """A time as the store has it; None is before all."""
-    return EPOCH if moment is None else moment.astimezone(UTC).replace(tzinfo=None)
+    return EPOCH if moment is None else naive(moment)

@@ -19,6 +19,7 @@ from stopcause.classifier.verdict import VerdictName
 from stopcause.receipts import codec, model
 from stopcause.receipts.identifiers import is_personal
 from stopcause.store import columns
+from stopcause.store.columns import naive
 from stopcause.store.duckdb_store import DuckStore
 from stopcause.store.queries import text
 from stopcause.store.rows import VerdictRow
@@ -108,7 +109,7 @@ def events(store: DuckStore, since: datetime | None) -> Iterator[list[Event]]:
 
 
 def _events(store: DuckStore, since: datetime) -> Iterator[Event]:
-    asked = {"since": _naive(since)}
+    asked = {"since": naive(since)}
     for first, last in _spans(store.ask(text("judged_hours"), asked).rows):
         span = {"first": first, "last": last}
         answer = store.ask(text("judged_since"), {**asked, **span})
@@ -117,10 +118,6 @@ def _events(store: DuckStore, since: datetime) -> Iterator[Event]:
         for fetched in answer.rows:
             row = read(fetched)
             yield event_of(row, _Before(*fetched[before : before + 2]), stops.get((row.run_id, row.attempt), ()))
-
-
-def _naive(at: datetime) -> datetime:
-    return at.astimezone(UTC).replace(tzinfo=None)
 
 
 def _spans(hours: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -280,7 +277,7 @@ def outgoing(store: DuckStore, since: datetime | None, off: Collection[Signal] =
     series = None if Signal.METRICS in off else counts(store)
     if Signal.LOGS in off:
         return Outgoing(None, series)
-    hours = store.ask(text("judged_hours"), {"since": _naive(since or _DAY_ONE)}).rows
+    hours = store.ask(text("judged_hours"), {"since": naive(since or _DAY_ONE)}).rows
     few = sum(rows for _, rows in hours) <= MOST_HELD
     found = events(store, since)
     return Outgoing(list(found) if few else found, series, held=few)

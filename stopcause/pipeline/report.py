@@ -20,7 +20,7 @@ from stopcause.pipeline.attention import window
 from stopcause.render import report as views
 from stopcause.render.views import Window
 from stopcause.store import reports
-from stopcause.store.columns import utc
+from stopcause.store.columns import naive, utc
 from stopcause.store.duckdb_store import DuckStore
 from stopcause.store.reports import REQUIRED, Card, Column, Parameter
 
@@ -217,10 +217,6 @@ def _window(card: Card, asked: Mapping[str, Any], now: datetime, newest_at: date
     return window(now, span, spelled(span), newest_at)
 
 
-def _naive(moment: datetime) -> datetime:
-    return moment.astimezone(UTC).replace(tzinfo=None)
-
-
 def spelled(span: timedelta) -> str:
     """A duration as a parameter takes it: 24h, 7d; not `1d`, which a screen would have to say as one day."""
     seconds = int(span.total_seconds())
@@ -246,9 +242,9 @@ def _bound(store: DuckStore, asked: Mapping[str, Any], covered: Window) -> dict[
     since = max(covered.since, _EPOCH)
     bound = {name: value for name, value in asked.items() if not isinstance(value, Zone)}
     bound |= {
-        "since": _naive(since),
+        "since": naive(since),
         "hour": int(since.timestamp() // _HOUR_S),
-        "now": _naive(covered.now),
+        "now": naive(covered.now),
         "limit": asked["limit"] + 1,
     }
     for value in asked.values():
@@ -271,7 +267,7 @@ def _days(store: DuckStore, bound: Mapping[str, Any], zone: Zone) -> dict[str, A
     hours = store.ask("SELECT min(hour), max(hour) FROM verdicts WHERE hour >= $hour", {"hour": bound["hour"]}).rows
     first, last = (_hour(hour if hour is not None else bound["hour"]) for hour in hours[0])
     begins = day_starts(first, last + timedelta(hours=1), zone.info)
-    starts = [_naive(each) for each in begins]
+    starts = [naive(each) for each in begins]
     return {
         "day_starts": starts,
         "day_names": list(begins.values()),

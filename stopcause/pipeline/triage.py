@@ -21,13 +21,13 @@ from typing import Any, Final, NamedTuple
 from stopcause.classifier.verdict import VerdictName
 from stopcause.errors import InputError
 from stopcause.pipeline import groups
-from stopcause.pipeline.groups import Facts, latest, naive
+from stopcause.pipeline.groups import Facts, latest
 from stopcause.pipeline.keeper import Keeper
 from stopcause.receipts import codec
 from stopcause.receipts.model import SCHEMA, TriageUpdated
 from stopcause.receipts.vocabulary import Boundary, Kind, TriageAction
 from stopcause.render.views import Regressed, Said, TriageLine
-from stopcause.store.columns import utc
+from stopcause.store.columns import naive, utc
 from stopcause.store.queries import text
 
 ACK_HOLDS: Final = timedelta(days=7)

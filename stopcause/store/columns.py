@@ -97,6 +97,11 @@ def keys_table(keys: Sequence[tuple[str, datetime]]) -> pa.Table:
     return pa.table({"i": pa.array(range(len(keys))), "record_id": pa.array(ids, _TEXT), "event_at": _times(times)})
 
 
+def naive(moment: datetime) -> datetime:
+    """A time as the engine keeps it: UTC, and it does not say so."""
+    return moment.astimezone(UTC).replace(tzinfo=None)
+
+
 def utc(value: datetime | None) -> datetime | None:
     """A time as the engine gives it back, aware again."""
     return None if value is None else value.replace(tzinfo=UTC)

@@ -151,7 +151,7 @@ class DuckStore:
         if self._ask("SELECT 1 FROM policies WHERE digest = $digest", {"digest": row[0]}):
             return
         with self._transaction() as cursor:
-            cursor.execute("INSERT INTO policies VALUES ($1, $2, $3, $4, $5)", [*row, _naive(now)]).fetchall()
+            cursor.execute("INSERT INTO policies VALUES ($1, $2, $3, $4, $5)", [*row, columns.naive(now)]).fetchall()
 
     # Reading, for judging ---------------------------------------------------------------------------------------------
 
@@ -185,7 +185,7 @@ class DuckStore:
 
     def due(self, now: datetime) -> list[str]:
         """Runs with a verdict that may have changed by `now` without a new record."""
-        return [run_id for (run_id,) in self._ask(text("due"), {"now": _naive(now)})]
+        return [run_id for (run_id,) in self._ask(text("due"), {"now": columns.naive(now)})]
 
     def stale(self, digest: str, classifier: str) -> list[StaleHour]:
         """By hour, how many current rows another policy or classifier judged; the oldest hour first."""
@@ -241,7 +241,7 @@ class DuckStore:
             "verdicts": [each or "" for each in verdicts],
             "agent": agent,
             "environment": environment,
-            "since": _naive(first),
+            "since": columns.naive(first),
             "hour": int(first.timestamp() // 3600),
             "most": limit,
         }
@@ -260,7 +260,7 @@ class DuckStore:
         In a store in use it is a moment ago, and the engine passes over what is older.
         """
         for since in (until - _RECENT, _DAY_ONE):
-            asked = {"since": _naive(since), "until": _naive(until)}
+            asked = {"since": columns.naive(since), "until": columns.naive(until)}
             if newest := self._ask(text("newest_at"), asked)[0][0]:
                 return columns.utc(newest)
         return None
@@ -307,7 +307,7 @@ class DuckStore:
             StoreError: The engine failed; the same holds.
         """
         with self._transaction() as cursor:
-            cursor.execute(text("note_forgetting"), {"before": _naive(before)}).fetchall()
+            cursor.execute(text("note_forgetting"), {"before": columns.naive(before)}).fetchall()
             for table in ("records", "verdicts"):
                 cursor.execute(f"DELETE FROM {table} WHERE run_id IN (SELECT run_id FROM forgotten)").fetchall()  # noqa: S608
         self._ask("CHECKPOINT")  # only then other rows take the place
@@ -383,8 +383,3 @@ def _make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreError(f"{folder}: {error.strerror}. See to that folder, or use another: --store PATH") from error
-
-
-def _naive(moment: datetime) -> datetime:
-    """A time as the engine keeps it: UTC, and it does not say so."""
-    return moment.astimezone(UTC).replace(tzinfo=None)
