@@ -25,7 +25,7 @@ from stopcause.render.pen import Pen, cells
 from stopcause.render.sql import Sheet
 from stopcause.store import meanings, sandbox
 from stopcause.store.lock import StoreLock, lock_path, read_holder
-from tests.pipeline.test_doctor import NOW, keep, line
+from tests.support.visits import NOW, keep, line
 from tests.test_cli_process import STOPCAUSE, environment, on_a_terminal
 
 JOIN = "SELECT max(a.i * b.i * c.i) FROM range(90000) a(i), range(90000) b(i), range(90000) c(i)"  # takes for ever

@@ -21,8 +21,8 @@ from stopcause.classifier.verdict import VerdictName
 from stopcause.pipeline.keeper import Keeper, journal_folder
 from stopcause.render import completion
 from stopcause.store.lock import StoreLock
-from tests.pipeline.test_doctor import NOW, line
 from tests.support.machine import a_terminal, lacking
+from tests.support.visits import NOW, line
 
 HEAVY = ("duckdb", "pyarrow", "stopcause.pipeline", "stopcause.store")
 VERDICTS = {*VerdictName, "RUNNING"}

@@ -2,75 +2,36 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
-import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pytest
 
-from stopcause.classifier import rules
 from stopcause.classifier.policy import DEFAULT_POLICY
 from stopcause.pipeline import doctor_files
-from stopcause.pipeline.doctor import visit
-from stopcause.pipeline.doctor_wait import wait_for_record
 from stopcause.pipeline.keeper import Keeper, journal_folder
 from stopcause.receipts.journal import Journal
 from stopcause.render.caller import Hint
-from stopcause.render.doctor import Check, State, Visit, visit_objects, visit_screen
+from stopcause.render.doctor import State, visit_objects, visit_screen
 from stopcause.render.hints import Caller
-from stopcause.render.pen import WIDTH, Pen, cells
+from stopcause.render.pen import Pen
 from stopcause.store.duckdb_store import DuckStore
 from stopcause.store.lock import lock_path
 from tests.support.machine import without_privileges
+from tests.support.visits import NOW, check, keep, line, shown, visited, well
 
 ROOT = Path(__file__).parents[2]
-NOW = datetime.now(UTC).replace(microsecond=0)
-LIMIT = [{"name": "steps", "kind": "steps", "limit": 20}]
-
-
-def line(kind: str = "run.stopped", run_id: str = "r1", ago_s: float = 60, **fields: Any) -> bytes:  # noqa: ANN401
-    at = (NOW - timedelta(seconds=ago_s)).isoformat()
-    more = {"stop_cause": "natural", "steps": 3, "limits": LIMIT} if kind == "run.stopped" else {}
-    said = {"schema": "stopcause/1", "kind": kind, "run_id": run_id, "at": at, "agent": "a", **more, **fields}
-    return json.dumps(
-        said if kind in ("run.stopped", "run.started") else {k: said[k] for k in said if k != "agent"}
-    ).encode()
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    """A well store with one run."""
-    path = tmp_path / "s.duckdb"
-    keep(path, line("run.started", ago_s=90, limits=LIMIT, seq=1), line(seq=2))
-    return path
-
-
-def keep(store: Path, *lines: bytes) -> None:
-    with Keeper.open(store, DEFAULT_POLICY, NOW) as keeper:
-        assert keeper.accept(lines, NOW).errors == []
-
-
-def visited(store: Path, policy: Path | None = None) -> Visit:
-    return visit(store, store.parent / "spool", policy, NOW)
-
-
-def check(store: Path, name: str) -> Check:
-    return next(each for each in visited(store).checks if each.name == name)
-
-
-def shown(found: Visit) -> list[str]:
-    lines = visit_screen(found, Caller("stopcause"), Pen(zone=UTC))
-    assert all(cells(each) <= WIDTH for each in lines if "stopcause " not in each and "/" not in each)
-    return lines
+    return well(tmp_path / "s.duckdb")
 
 
 def test_a_well_store_is_said_to_be(store: Path) -> None:
@@ -415,171 +376,15 @@ def test_what_waits_in_the_spool_is_said_with_whether_its_writer_lives(store: Pa
 
 def test_looking_at_a_spool_does_not_keep_its_writer_out(store: Path) -> None:
     spool = store.parent / "spool"
-    Journal(spool).close()
+    with Journal(spool) as writer:
+        end = writer.append([line(run_id="r2")])
+        check(store, "spool")
+        assert writer.append([line(run_id="r3")]) > end
+
     check(store, "spool")
 
-    Journal(spool).close()
-
-
-# What is in the store
-
-
-def test_records_that_writers_lost_are_bad(store: Path) -> None:
-    keep(store, line(run_id="r2", seq=5, dropped=7))
-
-    found = check(store, "gaps")
-
-    assert (found.state, found.do) == (State.BAD, Hint(("explain",), "", "r2"))
-    assert "writers lost 7 records" in found.said
-
-
-def test_holes_in_the_numbers_of_a_run_are_bad_and_another_writer_makes_none(store: Path) -> None:
-    keep(store, line(run_id="r2", seq=1, adapter="a"), line("run.progress", "r2", seq=40, sign="output", adapter="b"))
-    assert check(store, "gaps").state is State.OK
-    keep(store, line("run.progress", "r2", seq=4, sign="output", adapter="a"))
-
-    found = check(store, "gaps")
-
-    assert found.state is State.BAD
-    assert "2 numbers missing between the records of 1 run" in found.said
-
-
-def test_lines_are_read_only_of_so_many_records(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    keep(store, line(run_id="r2", ago_s=5 * 3600, dropped=7))
-    monkeypatch.setattr("stopcause.pipeline.doctor._MOST_LINES", 2)
-
-    found = check(store, "gaps")
-
-    assert "of the last 6h" in found.said or "the last 6h" in found.said
-
-
-def test_runs_without_an_end_are_said(store: Path) -> None:
-    keep(store, line("run.started", "r2", 7200, lease_s=60, limits=LIMIT), line("run.started", "r3", limits=LIMIT))
-
-    found = check(store, "open")
-
-    assert found.state is State.LOOK
-    assert "1 run without an end beyond the lease, 1 run without an end or a lease" in found.said
-
-
-def test_a_lease_that_runs_is_none_of_them_until_it_is_over(store: Path) -> None:
-    keep(store, line("run.started", "r2", 10, lease_s=60, limits=LIMIT))
-
-    assert check(store, "open").state is State.OK
-    later = visit(store, store.parent, None, NOW + timedelta(minutes=2))  # and nobody has settled the store
-    assert next(each for each in later.checks if each.name == "open").state is State.LOOK
-
-
-def test_kinds_and_lines_of_a_newer_version_are_said(store: Path) -> None:
-    keep(store, line("run.dreamt", "r2"))
-    kinds = check(store, "kinds")
-    with Journal(journal_folder(store)) as newer:
-        newer.append([b'{"schema":"stopcause/9","kind":"run.slept","run_id":"r1"}'])
-    keep(store)
-    both = check(store, "kinds")
-
-    assert "1 record of kinds that this version does not know" in kinds.said
-    assert "1 line of the journal's end that this version cannot read" in both.said
-    assert both.state is State.LOOK
-
-
-def test_a_record_of_the_future_is_bad(store: Path) -> None:
-    keep(store, line(run_id="r2", ago_s=-7200))
-
-    found = check(store, "clock")
-
-    assert (found.state, found.do) == (State.BAD, Hint(("explain",), "", "r2"))
-    assert "1 record of the future, up to 2h ahead" in found.said
-
-
-def made_at(ago_s: float) -> str:
-    """A record id as a writer makes it: UUIDv7."""
-    milliseconds = int((NOW - timedelta(seconds=ago_s)).timestamp() * 1000)
-    return f"{milliseconds >> 16:08x}-{milliseconds & 0xFFFF:04x}-7000-8000-000000000000"
-
-
-def test_a_clock_that_went_back_is_said(store: Path) -> None:
-    keep(
-        store,
-        line("run.progress", "r2", 100, sign="output", record_id=made_at(100)),
-        line("run.progress", "r2", 103, sign="output", record_id=made_at(95)),  # within clock_skew
-    )
-    assert check(store, "clock").state is State.OK
-    keep(store, line(run_id="r2", ago_s=300, record_id=made_at(90)))
-
-    found = check(store, "clock")
-
-    assert (found.state, found.do) == (State.LOOK, Hint(("explain",), "", "r2"))
-    assert "1 time a writer's clock went back" in found.said
-
-
-def test_records_that_were_old_when_they_came_are_said(tmp_path: Path) -> None:
-    path = tmp_path / "s.duckdb"
-    keep(path, line(ago_s=3 * 86400))
-
-    assert "the newest record was 3d old when it came" in check(path, "clock").said
-
-
-def test_a_service_that_is_silent_is_named_and_one_that_sleeps_at_night_is_not(store: Path) -> None:
-    minute, day = 60, 86400
-    often = [line(run_id=f"o{i}", ago_s=2 * 3600 + i * 10 * minute, service="often") for i in range(40)]
-    nightly = [
-        line(run_id=f"n{i}.{k}", ago_s=day - 3600 + i * day + k * minute, service="nightly")
-        for i in range(6)
-        for k in range(30)
-    ]
-    keep(store, *often, *nightly)
-
-    found = check(store, "silent")
-
-    assert found.state is State.LOOK
-    assert found.said.startswith("no record of often 2h:")
-    assert found.do == Hint(("report",), "", "silent-services")
-    assert "nightly" not in found.said
-
-
-def test_runs_without_a_bound_are_said(store: Path) -> None:
-    keep(store, line(run_id="r2", limits=None))
-
-    assert "1 run of 1 agent declared no limit" in check(store, "bounds").said
-
-
-def test_runs_that_could_not_be_judged_are_bad(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def match(facts: Any, _gone: object) -> None:  # noqa: ANN401
-        if facts.run_id == "r2":
-            raise ZeroDivisionError
-
-    with monkeypatch.context() as broken:
-        broken.setattr(rules, "RULES", (rules.RULES[0]._replace(match=match), *rules.RULES))
-        keep(store, line(run_id="r2"), line("run.dreamt", "r3"))
-
-    found = check(store, "judging")
-
-    assert (found.state, found.do) == (State.BAD, Hint(("explain",), "", "r2"))
-
-
-def test_verdicts_of_another_policy_are_said(store: Path) -> None:
-    policy = store.parent / "policy.toml"
-    policy.write_text('[policy]\nid = "prod"\nversion = "2"\n', "utf-8")
-
-    found = {each.name: each for each in visited(store, policy).checks}
-
-    assert "prod 2, digest " in found["policy"].said
-    assert found["verdicts"].state is State.LOOK
-    assert "1 verdict by another policy" in found["verdicts"].said
-
-
-def test_a_policy_that_cannot_be_used_is_bad_and_costs_no_other_check(store: Path) -> None:
-    policy = store.parent / "policy.toml"
-    policy.write_text("[policy\n", "utf-8")
-
-    found = {each.name: each for each in visited(store, policy).checks}
-
-    assert (found["policy"].state, found["policy"].do) == (State.BAD, Hint(("policy", "check")))
-    assert {"gaps", "clock", "bounds"} <= found.keys()
-    assert next(each.state for each in visited(store, store.parent / "gone.toml").checks if each.name == "policy") is (
-        State.BAD
-    )
+    with Journal(spool) as writer:  # and nothing of the doctor's is left that would hold it
+        assert writer.end > end
 
 
 # Screens
@@ -596,48 +401,3 @@ def test_each_fault_has_a_command_and_the_last_line_names_it(store: Path) -> Non
     objects = list(visit_objects(found, Caller("stopcause", Path("s.duckdb"))))
     assert next(each for each in objects if each["check"] == "gaps")["do"] == "stopcause explain r2 --store s.duckdb"
     assert "\x1b[31mbad\x1b[0m   gaps" in "\n".join(visit_screen(found, Caller("stopcause"), Pen(colour=True)))
-
-
-# Waiting
-
-
-def test_waiting_ends_with_the_first_record(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "s.duckdb"
-    report = threading.Timer(0.7, keep, (path, line("run.started", "r9", adapter="langgraph")))
-    report.start()
-    began = time.monotonic()
-
-    found = wait_for_record(path, tmp_path / "spool", 30)
-
-    report.join()
-    assert found is not None
-    assert 0.7 <= time.monotonic() - began < 10
-    assert (found.where, found.kind, found.run_id, found.agent, found.adapter) == (
-        "journal", "run.started", "r9", "a", "langgraph",
-    )  # fmt: skip
-
-
-def test_waiting_sees_what_a_hook_left_in_the_spool(tmp_path: Path) -> None:
-    with Journal(tmp_path / "spool" / "p1") as hook:
-        hook.append([b"not a record", line(run_id="r9"), b"{}"])
-
-    found = wait_for_record(tmp_path / "s.duckdb", tmp_path / "spool", 5)
-
-    assert found is not None
-    assert (found.where, found.folder, found.run_id) == ("spool", tmp_path / "spool" / "p1", "r9")
-
-
-def test_waiting_for_nothing_ends_in_time_and_makes_nothing(tmp_path: Path) -> None:
-    began = time.monotonic()
-
-    assert wait_for_record(tmp_path / "s.duckdb", tmp_path / "spool", 0.3) is None
-    assert 0.3 <= time.monotonic() - began < 2
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_waiting_locks_nothing(store: Path) -> None:
-    found = wait_for_record(store, store.parent / "spool", 5)
-
-    assert found is not None
-    assert lock_path(store).read_bytes() == b""
-    keep(store, line(run_id="r2"))
