@@ -13,32 +13,37 @@ help:  ## list the verbs
 demo: .venv/ready  ## set everything up and run the main job
 	stopcause demo
 
-test: .venv/ready  ## set everything up and pass the tests
+test: .venv/ready ai-sdk/node_modules/ready  ## set everything up and pass the tests
 	pytest -q -n auto --dist worksteal -m "not framework and not kill"
+	cd ai-sdk && npm test --silent
 
-check: .venv/ready .envs/duckdb15/ready .envs/rotel/ready  ## what CI runs
+check: .venv/ready ai-sdk/node_modules/ready .envs/duckdb15/ready .envs/rotel/ready  ## what CI runs
 	ruff format --check .
 	ruff check .
 	mypy
 	lint-imports --no-logo
 	cog --check README.md docs/*.md
 	pytest -q -n auto --dist worksteal
+	cd ai-sdk && npm run lint --silent && npm run types --silent && npm test --silent
 	bash tests/wheel.sh
+	bash tests/npm.sh
 
 docs: .venv/ready  ## write the generated parts of README and docs anew
 	cog -r README.md docs/*.md
 
-bench: .venv/ready  ## print the figures of the design's numbers table
+bench: .venv/ready ai-sdk/node_modules/ready  ## print the figures of the design's numbers table
 	python -m bench.run
 	python -m bench.store
+	node bench/ai-sdk/run.js
 
 lock: .venv/ready  ## write the pinned files anew (no change in the tree when nothing is newer)
 	$(COMPILE) --group dev --extra server pyproject.toml -o requirements/dev.txt
 	echo 'duckdb==1.5.*' | $(COMPILE) - -o requirements/duckdb15.txt
 	echo 'rotel==0.0.1a15' | $(COMPILE) - -o requirements/rotel.txt
+	cd ai-sdk && npm install --package-lock-only --silent
 
 clean:  ## remove everything that make made
-	rm -rf .venv .envs dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .coverage
+	rm -rf .venv .envs ai-sdk/node_modules dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .coverage
 
 .venv/ready: requirements/dev.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "needs Python 3.11 or newer: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
@@ -46,6 +51,11 @@ clean:  ## remove everything that make made
 	$(PYTHON) -m venv --clear .venv
 	.venv/bin/python -m pip install -q --disable-pip-version-check --require-hashes --no-deps -r requirements/dev.txt
 	.venv/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+# Node and npm come with the development packages, so a machine needs neither. Nothing of it runs when it is installed.
+ai-sdk/node_modules/ready: ai-sdk/package-lock.json | .venv/ready
+	cd ai-sdk && npm ci --ignore-scripts --loglevel=error
 	@touch $@
 
 # An older reader of our snapshots, a receiver of our OTLP. Only `make check` needs them.
