@@ -1,0 +1,25 @@
+// Here: the real stop conditions behind a pipe. Each line of stdin is a history and conditions, each line of stdout what
+// each condition said; tests/receipts/test_stop_conditions_sdk.py holds the Python conditions against it.
+// Not here: any opinion on what they should say.
+import { createInterface } from 'node:readline';
+import { hasToolCall, isLoopFinished, isStepCount } from 'ai';
+
+/** By kind, as the wire format names it. Numbers come as text, because JSON has no NaN. */
+const MAKE = {
+  steps: ({ limit }) => isStepCount(Number(limit)),
+  tool_call: ({ tools }) => hasToolCall(...tools),
+  custom: () => isLoopFinished(),
+};
+
+/** What the SDK's loop would show to a condition, of which conditions read nothing but names and numbers. */
+const shown = ({ tool_calls: names, total_tokens: totalTokens }) => ({
+  toolCalls: names?.map((toolName) => ({ toolName })),
+  usage: { totalTokens },
+});
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { steps, stop_when: conditions } = JSON.parse(line);
+  const seen = steps.map(shown);
+  const said = await Promise.all(conditions.map((about) => MAKE[about.kind](about)({ steps: seen })));
+  process.stdout.write(`${JSON.stringify(said)}\n`);
+}
