@@ -1,0 +1,79 @@
+/**
+ * What the hook needs from the place that it runs in, in one object that may be filled in.
+ *
+ * Here are the defaults that hold everywhere, also where there is no Node: importing the Node door fills in the rest
+ * (`node-platform.js`). The core reads only this object, so nothing below `index.js` imports from Node.
+ */
+
+/**
+ * @typedef {object} Platform
+ * @property {(name: string) => string | undefined} env  A setting of the environment; an empty one counts as not set.
+ * @property {(new () => any) | undefined} storage  The class AsyncLocalStorage, or nothing.
+ * @property {(() => Uint8Array | undefined) | undefined} personalKey  The key of the hashes that replace personal
+ *   values, where the environment names none. Never throws.
+ * @property {((key: Uint8Array, text: string) => string) | undefined} hmac  HMAC-SHA-256 in hex at once; without it
+ *   WebCrypto does it, behind.
+ * @property {((ms: number, run: () => void) => () => void) | undefined} every  A timer that repeats and keeps no
+ *   process alive; gives the function that stops it.
+ * @property {((at: {idle: () => void, last: () => void}) => () => void) | undefined} onExit  Calls `idle` when the
+ *   process has nothing more to do (it may start work), and `last` when it ends (only what is done at once counts);
+ *   gives the function that takes both back.
+ * @property {(() => import('./outbox.js').Sink) | undefined} defaultSink  Where records go if nobody says.
+ */
+
+/** @type {Platform} */
+export const platform = {
+  env: environment,
+  storage: undefined,
+  personalKey: undefined,
+  hmac: undefined,
+  every: undefined,
+  onExit: undefined,
+  defaultSink: undefined,
+};
+
+/** @param {string} name */
+function environment(name) {
+  try {
+    return globalThis.process?.env?.[name] || undefined;
+  } catch {
+    return undefined; // some runtimes ask for a permission first; without it the setting is not set
+  }
+}
+
+const complaints = new Set();
+
+/**
+ * Say something to the people who run the host, each text once in a process, and never fail over it.
+ * @param {string} text  What is wrong and what to do; never content of a run.
+ */
+export function complain(text) {
+  if (complaints.has(text) || complaints.size >= 100) return;
+  complaints.add(text);
+  try {
+    globalThis.console.warn(`stopcause: ${text}`);
+  } catch {
+    // a console that is absent or throws is the host's own affair
+  }
+}
+
+/**
+ * Start something behind, after the present work of the host. Cheap; `run` must not throw.
+ * @param {() => void} run
+ */
+export function soon(run) {
+  if (globalThis.setImmediate) globalThis.setImmediate(run);
+  else globalThis.setTimeout(run, 0);
+}
+
+/**
+ * A timer that keeps no process alive, where the runtime can do that.
+ * @param {number} ms
+ * @param {() => void} run  Must not throw.
+ * @returns {() => void} Takes it back.
+ */
+export function later(ms, run) {
+  const timer = globalThis.setTimeout(run, ms);
+  /** @type {any} */ (timer).unref?.();
+  return () => globalThis.clearTimeout(timer);
+}
