@@ -16,6 +16,7 @@ import typer
 from stopcause import (
     __version__,
     cli_care,
+    cli_connect,
     cli_export,
     cli_keep,
     cli_otlp,
@@ -358,5 +359,5 @@ def _show_explained(screen: Screen, it: Explained, *, as_note: bool) -> None:
 
 
 cli_otlp.add_to(cli_export.export_app)
-for _commands in (cli_report, cli_triage, cli_outcome, cli_keep, cli_export, cli_care, cli_policy):
+for _commands in (cli_connect, cli_report, cli_triage, cli_outcome, cli_keep, cli_export, cli_care, cli_policy):
     _commands.add_to(app)

@@ -72,6 +72,7 @@ def test_bash_is_offered_commands_options_and_words(program: Path, home: Path) -
     assert {"--verdict", "--since", "--fail-on"} <= set(offered(program, home, "stopcause runs --"))
     assert offered(program, home, "stopcause runs -o ") == ["table", "jsonl"]
     assert offered(program, home, "stopcause sql -o c") == ["csv"]
+    assert offered(program, home, "stopcause connect ai") == ["ai-sdk"]
 
 
 @pytest.mark.parametrize("option", ["--verdict", "--fail-on"])

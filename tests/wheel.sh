@@ -6,7 +6,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 python -m build --no-isolation --outdir "$work/dist" . >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 wheel=$(ls "$work"/dist/*.whl)
-diff <(git ls-files stopcause fixtures dashboards | sed -E 's#^(fixtures|dashboards)/#stopcause/_data/\1/#' | sort) \
+diff <(git ls-files stopcause fixtures dashboards docs/connect | sed -E 's#^(fixtures|dashboards|docs/connect)/#stopcause/_data/\1/#' | sort) \
      <(python -c 'import sys, zipfile; print(*zipfile.ZipFile(sys.argv[1]).namelist(), sep="\n")' "$wheel" | grep '^stopcause/' | sort)
 sed '/^ *--hash/d; s/ *\\$//' requirements/dev.txt >"$work/constraints"
 for extra in "" "[server]"; do

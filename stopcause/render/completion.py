@@ -1,4 +1,4 @@
-"""What the Tab key offers: names of verdicts, of reports, of runs. Fast, and neither the engine nor a lock is touched.
+"""What the Tab key offers: names of verdicts, reports, frameworks and runs. Fast; neither engine nor lock is touched.
 
 A run's name comes from the end of the journal, which reading leaves alone: the newest runs are those that are asked
 for. Groups are not offered: only the store knows them. Shells call these through typer.
@@ -37,6 +37,13 @@ def verdicts(incomplete: str) -> list[str]:
 def reports(incomplete: str) -> list[str]:
     """The names of reports."""
     return sorted(path.stem for path in _REPORTS.glob("*.sql") if path.stem.startswith(incomplete))
+
+
+def frameworks(incomplete: str) -> list[str]:
+    """The names of frameworks that there is a hook for."""
+    from stopcause.render import connect
+
+    return [name for name in connect.frameworks() if name.startswith(incomplete)]
 
 
 def runs(context: typer.Context, incomplete: str) -> list[str]:

@@ -8,8 +8,13 @@ from typing import Final
 EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "": (
         ("demo", "see all of it work"),
-        ("ingest runs.jsonl", "take in your own records"),
+        ("connect ai-sdk", "add it to your own agent"),
         ("runs --attention", "what needs somebody"),
+    ),
+    "connect": (
+        ("connect", "the frameworks that there are"),
+        ("connect ai-sdk", "the lines to paste, and what to do next"),
+        ("connect ai-sdk > hook.js", "the code alone"),
     ),
     "demo": (("demo", "its store is its own, made anew each time"),),
     "replay": (

@@ -1,0 +1,57 @@
+"""The few lines that add a hook to an application: which frameworks there are, and how their lines are shown.
+
+A framework is a file in docs/connect, and nothing else: its name is the framework's, its first line is a comment with
+the command that installs the hook, the rest runs as it stands and writes to `RECORDS`. Tests run the same files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from stopcause.errors import NotFoundError
+from stopcause.resources import data_folder
+
+RECORDS: Final = "receipts.ndjson"  # what the lines of every framework write to
+
+
+class Lines(NamedTuple):
+    """What is printed for a framework.
+
+    Attributes:
+        install: The command that installs its hook.
+        code: The whole file, for a pipe.
+        shown: The lines without the first, for a terminal, which says it in words.
+    """
+
+    install: str
+    code: tuple[str, ...]
+    shown: tuple[str, ...]
+
+
+def frameworks() -> list[str]:
+    """Their names, sorted."""
+    return sorted(_files())
+
+
+def lines_of(framework: str) -> Lines:
+    """The lines of a framework.
+
+    Raises:
+        NotFoundError: There is no such framework; the message names those that there are.
+    """
+    found = _files().get(framework)
+    if found is None:
+        raise NotFoundError(f"No hook for {framework!r}. There is one for: {', '.join(frameworks())}.")
+    first, *rest = found.read_text("utf-8").splitlines()
+    return Lines(first.lstrip("/# "), (first, *rest), tuple(rest))
+
+
+def connect_screen(lines: Lines) -> Iterator[str]:
+    """What a terminal shows: where to begin, the code, and where its records go."""
+    yield from (f"First: {lines.install}", "", *lines.shown, "", f"Its records go to {RECORDS}, one a line.")
+
+
+def _files() -> dict[str, Path]:
+    return {path.stem: path for path in data_folder("docs/connect").iterdir() if not path.name.startswith(".")}
