@@ -7,6 +7,6 @@ from pathlib import Path
 
 
 def data_folder(name: str) -> Path:
-    """The folder `name` (fixtures, dashboards, docs/connect): from the wheel if there is one, else from the checkout."""
+    """The folder `name` (fixtures, dashboards, docs/connect): from the wheel where it is one, else from the tree."""
     packaged = Path(str(files("stopcause"))) / "_data" / name
     return packaged if packaged.is_dir() else Path(__file__).parents[1] / name

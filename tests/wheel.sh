@@ -13,8 +13,10 @@ for extra in "" "[server]"; do
   uv venv -q --python "$(command -v python)" "$work/env$extra"
   uv pip install -q --python "$work/env$extra/bin/python" -c "$work/constraints" "stopcause$extra @ file://$wheel"
 done
+root=$PWD
 cd "$work"
 said=$(env/bin/stopcause 2>&1) && { echo "the small install ran the command line"; exit 1; }
 [[ $said == *'pip install "stopcause[server]"'* ]] || { echo "the small install says: $said"; exit 1; }
+"env[server]/bin/stopcause" connect ai-sdk | diff - "$root/docs/connect/ai-sdk.js"
 "env[server]/bin/stopcause" replay >"$work/replay"
 tail -n 3 "$work/replay"
