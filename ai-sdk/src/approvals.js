@@ -1,0 +1,116 @@
+// What a run waits for, and what a later call answers.
+//
+// Here: approvals of a receipt, the application's route, and the link from a resumed call to the run that waited.
+// Not here: the decision itself; the SDK only tells that there is one.
+import { displayName, identifier, time } from './records.js';
+
+const MOST_WAITS = 10_000; // remembered in this process, so that a resumed call finds its run
+
+/**
+ * What the application may say about a wait.
+ * @typedef {object} Route
+ * @property {string} [owner] who answers @property {string | Date | number} [deadline] soft, ours
+ * @property {number} [dueMs] the deadline, counted from now @property {string | Date | number} [expiresAt] hard
+ * @property {string} [resumeToken] names the paused state; never a bearer secret @property {boolean} [resumable]
+ *
+ * @typedef {{approvalId: string, kind: 'tool_call' | 'external', tool: string, toolCallId: string}} Wait
+ */
+
+/**
+ * What the last step waits for: a person's yes, and calls that somebody else executes.
+ * @param {import('./steps.js').Step | undefined} last
+ * @param {boolean} isExternal whether the open calls are a wait
+ * @returns {Wait[]}
+ */
+export function waitsOf(last, isExternal) {
+  if (last === undefined) return [];
+  const asked = last.requests.map(({ approvalId, call }) => wait(approvalId, 'tool_call', call));
+  return isExternal ? [...asked, ...last.open.map((call) => wait(call.id, 'external', call))] : asked;
+}
+
+const wait = (approvalId, kind, call) => ({ approvalId, kind, tool: call.name, toolCallId: call.id });
+
+/**
+ * One entry of `approvals`. Without an identifier of its own it is numbered, so that the wait is not lost.
+ * @param {Wait} wait @param {Route | ((wait: Wait & {runId: string}) => Route)} route
+ * @param {string} runId @param {string} at @param {number} index
+ */
+export function approvalFact(wait, route, runId, at, index) {
+  const fact = {
+    approval_id: identifier(wait.approvalId) ?? `${runId.slice(0, 180)}/approval-${index + 1}`,
+    kind: wait.kind,
+    requested_at: at,
+  };
+  assign(fact, 'tool', displayName(wait.tool));
+  assign(fact, 'tool_call_id', identifier(wait.toolCallId));
+  assignRoute(fact, routeOf(route, { ...wait, runId }));
+  fact.state = fact.owner === undefined ? 'requested' : 'routed';
+  return fact;
+}
+
+function routeOf(route, wait) {
+  try {
+    return (typeof route === 'function' ? route(wait) : route) ?? {};
+  } catch {
+    return {}; // a route that fails is a wait without an owner, and shows as one
+  }
+}
+
+function assignRoute(fact, route) {
+  const due = Number.isFinite(route.dueMs) ? Date.now() + route.dueMs : undefined;
+  assign(fact, 'owner', identifier(route.owner));
+  assign(fact, 'deadline', time(route.deadline ?? due));
+  assign(fact, 'expires_at', time(route.expiresAt));
+  assign(fact, 'resume_token', identifier(route.resumeToken));
+  if (typeof route.resumable === 'boolean') fact.resumable = route.resumable;
+}
+
+function assign(fact, key, value) {
+  if (value !== undefined) fact[key] = value;
+}
+
+/** Which run waits for what, in this process. The oldest is forgotten first. */
+export class Waits {
+  #runs = new Map();
+
+  /** @param {string} key approval or tool-call id @param {{runId: string, attempt: number, approvalId: string}} run */
+  remember(key, run) {
+    if (typeof key !== 'string' || key.length > 200) return;
+    this.#runs.delete(key);
+    this.#runs.set(key, run);
+    if (this.#runs.size > MOST_WAITS) this.#runs.delete(this.#runs.keys().next().value);
+  }
+
+  /** @param {string} key */
+  find(key) {
+    return this.#runs.get(key);
+  }
+}
+
+/**
+ * @typedef {{approvalId: string, toolCallId?: string, decision: 'approved' | 'denied' | 'answered', run?: any}} Answer
+ */
+
+/**
+ * What a call answers: the decisions and results in its last message, which is where the SDK looks for them too.
+ * Only types and ids are looked at.
+ * @param {any} options of the call @param {Waits} waits
+ * @returns {Answer[]}
+ */
+export function answersOf(options, waits) {
+  const messages = options.messages ?? options.prompt;
+  const last = Array.isArray(messages) ? messages[messages.length - 1] : undefined;
+  if (last?.role !== 'tool' || !Array.isArray(last.content)) return [];
+  return last.content.map((part) => answerOf(part, waits)).filter((answer) => answer !== undefined);
+}
+
+function answerOf(part, waits) {
+  if (part?.type === 'tool-approval-response') {
+    const run = waits.find(part.approvalId);
+    const decision = part.approved ? 'approved' : 'denied';
+    return { approvalId: part.approvalId, toolCallId: run?.toolCallId, decision, run };
+  }
+  // A result of a call that nobody waited for belongs to another loop than ours.
+  const run = part?.type === 'tool-result' ? waits.find(part.toolCallId) : undefined;
+  return run && { approvalId: run.approvalId, toolCallId: part.toolCallId, decision: 'answered', run };
+}

@@ -1,0 +1,109 @@
+// How a call to the SDK is changed so that it can be watched: its options with our ears in them.
+//
+// Here: callbacks, stop conditions, the deadline. Each of the application's functions is called as before, with the same
+// argument, and its answer or error goes back as it is. Not here: results (watch.js) and streams (streams.js).
+import { answersOf } from './approvals.js';
+import { watchConditions } from './conditions.js';
+import { number } from './records.js';
+
+/**
+ * Notes something for us first and then calls the application's own. What we note cannot fail the run.
+ * @param {any} own the application's callback, or nothing @param {(event: any) => void} note
+ */
+export function heard(own, note) {
+  return (event) => {
+    quietly(() => note(event));
+    return own?.(event);
+  };
+}
+
+/** @param {() => void} note */
+export function quietly(note) {
+  try {
+    note();
+  } catch (error) {
+    faults.count++;
+    faults.last = error?.name;
+  }
+}
+
+/** How often the hook itself failed. Shown by `stats()`; it must be zero. */
+export const faults = { count: 0, last: undefined };
+
+/**
+ * The callbacks of generateText and streamText that say how a run goes.
+ * @param {any} options as the application gave them @param {import('./run.js').Run} run
+ */
+export function watchCallbacks(options, run) {
+  const own = (name, alias) => options[name] ?? options[alias];
+  const ears = {
+    onStepEnd: heard(own('onStepEnd', 'onStepFinish'), (step) => run.stepEnded(step)),
+    onStepError: heard(options.onStepError, ({ error }) => run.stepFailed(error)),
+    onToolExecutionStart: heard(own('onToolExecutionStart', 'experimental_onToolCallStart'), () => run.toolStarted()),
+    onToolExecutionEnd: heard(own('onToolExecutionEnd', 'experimental_onToolCallFinish'), (event) =>
+      run.toolEnded(event.toolCall, event.toolOutput?.type === 'tool-error'),
+    ),
+  };
+  return run.call.isStream ? { ...ears, ...streamCallbacks(options, run) } : ears;
+}
+
+function streamCallbacks(options, run) {
+  const ears = { onAbort: heard(options.onAbort, ({ reason }) => run.stop({ how: 'aborted', reason }, 'callback')) };
+  const onEnd = options.onEnd === undefined ? options.onFinish : options.onEnd;
+  // With an output to parse, the SDK parses it for onEnd alone. Where nobody asked for that, the stream's end tells us.
+  if ((onEnd ?? undefined) !== undefined || (options.output ?? undefined) === undefined) {
+    ears.onEnd = heard(onEnd, () => run.stop({ how: 'returned' }, 'callback'));
+  }
+  const onError = errorCallback(options, run);
+  return onError === undefined ? ears : { ...ears, onError };
+}
+
+/** Without a callback the SDK prints the error; with one, it may retry. Neither may change because of us. */
+export function errorCallback(options, run) {
+  const note = ({ error }) => run.streamFailed(error);
+  if ((options.onError ?? undefined) !== undefined) return heard(options.onError, note);
+  return options.streamRetries === undefined ? heard(({ error }) => console.error(error), note) : undefined;
+}
+
+/**
+ * The settled options of a call: conditions watched, and what they say noted in the run, which then starts.
+ * @param {any} options @param {import('./run.js').Run} run @param {any} hook
+ * @param {{limit: number, when: any}} fallback what the SDK does where no condition is given
+ * @param {Map<Function, string>} [known] names that conditions have already
+ */
+export function settleCall(options, run, hook, fallback, known) {
+  const given = options.stopWhen === undefined ? fallback.when : options.stopWhen;
+  const { watched, stopWhen } = watchConditions(given, hook.own, fallback, known);
+  run.settle({
+    watched,
+    model: options.model,
+    timeout: timeoutOf(options.timeout),
+    outputCap: options.maxOutputTokens,
+    isStructured: (options.output ?? undefined) !== undefined,
+    answers: answersOf(options, hook.waits),
+  });
+  run.start();
+  return stopWhen;
+}
+
+/** The SDK's timers, as far as they bound a run. */
+export function timeoutOf(timeout) {
+  if (timeout === undefined || timeout === null) return { isAny: false, isTool: false };
+  if (typeof timeout === 'number') return { totalMs: number(timeout), isAny: true, isTool: false };
+  const { totalMs, stepMs, toolMs, tools } = timeout;
+  const isTool = toolMs !== undefined || tools !== undefined;
+  return { totalMs: number(totalMs), stepMs: number(stepMs), isAny: true, isTool };
+}
+
+/**
+ * The application's abort signal and the hook's own deadline as one. Without a deadline the signal stays what it is.
+ * @param {AbortSignal | undefined} signal @param {number | undefined} deadlineMs
+ */
+export function signalOf(signal, deadlineMs) {
+  if (deadlineMs === undefined) return signal;
+  const deadline = AbortSignal.timeout(deadlineMs);
+  return signal instanceof AbortSignal ? AbortSignal.any([signal, deadline]) : deadline;
+}
+
+/** What the SDK does where `stopWhen` is absent; the text of its documentation, and the same function. */
+export const ONE_STEP = { limit: 1, when: ({ steps }) => steps.length === 1 };

@@ -1,0 +1,197 @@
+// Why control flow ended: the cause map of this hook, as rules in the order in which they are asked.
+//
+// Here: facts of a run in, one stop cause out. The first rule that knows an answer wins. Not here: how the facts are
+// gathered (run.js) and what an operator should believe of them (the classifier).
+import { faultOf, interruptionOf } from './faults.js';
+import { isUnsafe } from './steps.js';
+
+/**
+ * @typedef {object} Facts
+ * @property {Ending} ending how the run let go
+ * @property {import('./steps.js').Step | undefined} last the last completed step
+ * @property {number} steps how many were completed
+ * @property {import('./conditions.js').Watched[]} fired conditions that ended the loop
+ * @property {{aborted: boolean, reason: unknown}} signal the application's own, as it was at the end
+ * @property {{totalMs?: number, stepMs?: number, isTool: boolean, isAny: boolean}} timeout the SDK's own timers
+ * @property {number} elapsedMs
+ * @property {unknown} [stepError] what the SDK said of a step that failed
+ * @property {unknown} [streamError] what the SDK said of a stream that failed
+ * @property {boolean} hostThrew whether a condition of the application threw
+ * @property {(tool: string) => boolean} isDone whether a tool means that the work is done
+ * @property {string | ((reason: unknown) => string) | undefined} abortCause the application's word for its aborts
+ * @property {boolean} isStream
+ *
+ * @typedef {{how: 'returned'|'threw'|'aborted'|'cancelled'|'dropped', error?: unknown, reason?: unknown,
+ *   wasRead?: boolean}} Ending
+ * @typedef {{cause: string, reason?: string, fault?: import('./faults.js').Fault, aborted?: boolean,
+ *   findings?: {code: string, where?: string}[]}} Answer
+ */
+
+/** Causes that an application may give its aborts. */
+const ABORTS = new Set(['user_abort', 'caller_abort', 'platform_abort']);
+
+/** Thrown before the first step because of what the application passed in. */
+const REFUSED_INPUTS = new Set([
+  'AI_InvalidPromptError',
+  'AI_InvalidArgumentError',
+  'AI_InvalidMessageRoleError',
+  'AI_MessageConversionError',
+  'AI_MissingToolResultsError',
+  'AI_InvalidToolApprovalError',
+  'AI_InvalidToolApprovalSignatureError',
+  'AI_ToolCallNotFoundForApprovalError',
+  'AI_UnsupportedFunctionalityError',
+  'AI_TypeValidationError',
+]);
+
+const QUOTA_STATUSES = new Set([402, 429]);
+
+/** What a condition's kind means when it fired; the order says which one names the run when several did. */
+const BY_KIND = {
+  tool_call: 'explicit_done',
+  tokens: 'token_budget',
+  cost: 'cost_budget',
+  time: 'time_limit',
+  steps: 'step_limit',
+  custom: 'unknown',
+};
+const KINDS = Object.keys(BY_KIND);
+
+const BY_FINISH = {
+  interrupted: 'stream_truncated',
+  length: 'output_cap',
+  'content-filter': 'content_filter',
+  error: 'model_failure',
+};
+
+const RULES = [interrupted, letGo, failed, waitsForPerson, done, waitsForOthers, toolFailed, bounded, finished];
+
+/**
+ * The stop cause of a run.
+ * @param {Facts} facts
+ * @returns {Answer}
+ */
+export function causeOf(facts) {
+  for (const rule of RULES) {
+    const answer = rule(facts);
+    if (answer !== undefined) return answer;
+  }
+  return { cause: 'unknown' };
+}
+
+/** An abort or a time-out, where something shows that it really interrupted the loop. */
+function interrupted(facts) {
+  const { ending, signal } = facts;
+  if (ending.how === 'aborted') return abortAnswer(facts, ending.reason);
+  if (ending.how === 'threw') return thrownInterruption(facts, ending.error);
+  // A tool that was cut off while a condition was true: the SDK returns as if nothing had happened.
+  const cut = facts.last?.failed.find((call) => call.errorType === 'TimeoutError' || call.errorType === 'AbortError');
+  if (ending.how !== 'returned' || cut === undefined) return undefined;
+  if (signal.aborted) return swallowed(abortAnswer(facts, signal.reason));
+  return cut.errorType === 'TimeoutError' && isSdkTimeout(facts) ? swallowed(timeLimit(signal.reason)) : undefined;
+}
+
+function thrownInterruption(facts, error) {
+  const { signal, timeout } = facts;
+  if (signal.aborted && (error === signal.reason || interruptionOf(error))) return abortAnswer(facts, signal.reason);
+  return timeout.isAny && interruptionOf(error) === 'TimeoutError' ? timeLimit(error) : undefined;
+}
+
+const swallowed = (answer) => ({ ...answer, findings: [{ code: 'interruption_swallowed' }] });
+
+/** A tool's own timer is a failure of that tool; the run's timer is a bound. Where both exist, the clock decides. */
+function isSdkTimeout({ timeout, elapsedMs }) {
+  if (timeout.totalMs !== undefined && elapsedMs >= timeout.totalMs) return true;
+  return timeout.stepMs !== undefined && !timeout.isTool;
+}
+
+function abortAnswer(facts, reason) {
+  if (interruptionOf(reason) === 'TimeoutError') return timeLimit(reason);
+  return { cause: abortCause(facts.abortCause, reason), aborted: true };
+}
+
+const timeLimit = (error) => ({ cause: 'time_limit', fault: error === undefined ? undefined : faultOf(error) });
+
+function abortCause(chosen, reason) {
+  try {
+    const cause = typeof chosen === 'function' ? chosen(reason) : chosen;
+    return ABORTS.has(cause) ? cause : 'user_abort';
+  } catch {
+    return 'user_abort'; // the application's own function failed; the abort is as true without its word
+  }
+}
+
+/** Whoever read the stream went away, and nobody else can move it on. */
+function letGo({ ending }) {
+  if (ending.how === 'cancelled') return { cause: 'caller_abort', reason: 'reader_cancelled', aborted: true };
+  if (ending.how !== 'dropped') return undefined;
+  return { cause: 'caller_abort', reason: ending.wasRead ? 'stream_dropped' : 'stream_unread', aborted: true };
+}
+
+function failed(facts) {
+  const { ending, last } = facts;
+  if (ending.how === 'threw') return failure(facts, ending.error);
+  if (facts.streamError !== undefined) return failure(facts, facts.streamError);
+  if (facts.stepError !== undefined && facts.isStream) return failure(facts, facts.stepError);
+  return last?.finish === 'error' ? { cause: 'model_failure', reason: 'finish_error' } : undefined;
+}
+
+function failure(facts, error) {
+  const fault = faultOf(error);
+  if (facts.hostThrew) return { cause: 'host_error', fault };
+  if (facts.steps === 0 && fault.chain.some((type) => REFUSED_INPUTS.has(type)))
+    return { cause: 'input_rejected', fault };
+  if (QUOTA_STATUSES.has(fault.status)) return { cause: 'quota', fault };
+  // The SDK names its own errors, and says when a step failed. What is neither came from the application.
+  const isModel = facts.stepError !== undefined || fault.chain.some((type) => type.startsWith('AI_'));
+  return { cause: isModel ? 'model_failure' : 'host_error', fault };
+}
+
+function waitsForPerson({ last }) {
+  return last?.requests.length > 0 ? { cause: 'approval_pending' } : undefined;
+}
+
+/** A tool that means done: called without anybody to execute it, or executed and looked for by a condition. */
+function done({ last, fired, isDone }) {
+  if (last === undefined) return undefined;
+  const isOpen = !isUnsafe(last) && last.open.some((call) => isDone(call.name));
+  const isAsked = fired.some((one) => one.kind === 'tool_call' && (one.cause ?? 'explicit_done') === 'explicit_done');
+  const isMade = isAsked && last.results.some((call) => isDone(call.name));
+  return isOpen || isMade ? { cause: 'explicit_done' } : undefined;
+}
+
+/** Calls that somebody else must execute. After an unsafe finish they must not be, so that is no wait. */
+function waitsForOthers({ last }) {
+  const isWait = last !== undefined && !isUnsafe(last) && last.open.length > 0;
+  return isWait ? { cause: 'external_pending' } : undefined;
+}
+
+/** A condition ended the loop before the model could see that a call had failed. */
+function toolFailed({ last, fired }) {
+  if (fired.length === 0 || !last?.failed.length) return undefined;
+  const call = last.failed[0];
+  const cause = last.failed.every((one) => one.invalid) ? 'malformed_call' : 'tool_failure';
+  return { cause, fault: { type: call.errorType, chain: [call.errorType], tool: call.name } };
+}
+
+function bounded({ fired }) {
+  if (fired.length === 0) return undefined;
+  const [first] = [...fired].sort((a, b) => KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind));
+  const cause = causeOfCondition(first);
+  return cause === 'unknown' ? { cause, reason: 'custom_condition' } : { cause };
+}
+
+/**
+ * The cause that a fired condition stands for.
+ * @param {import('./conditions.js').Watched} one
+ */
+export const causeOfCondition = (one) => one.cause ?? BY_KIND[one.kind] ?? 'unknown';
+
+function finished({ last, isStream }) {
+  if (last === undefined) return undefined;
+  if (last.finish === 'content-filter' && last.raw === 'refusal') return { cause: 'refusal' };
+  if (BY_FINISH[last.finish] !== undefined) return { cause: BY_FINISH[last.finish] };
+  if (isStream && last.finish === 'other' && last.raw === undefined && !last.hasUsage)
+    return { cause: 'stream_truncated' };
+  return last.open.length === 0 ? { cause: 'natural' } : { cause: 'unknown', reason: 'unsafe_finish' };
+}

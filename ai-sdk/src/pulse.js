@@ -1,0 +1,31 @@
+// The runs that go on, and the heartbeat that renews their leases while something moves them.
+import { platform } from './platform.js';
+
+const BEAT_MS = 10_000; // the shortest time between two progress records
+const OF_LEASE = 3; // a run speaks three times in a lease, so that one lost record does not end it
+
+export class Pulse {
+  #runs = new Set();
+  #stop = undefined;
+
+  /** @param {import('./run.js').Run} run */
+  add(run) {
+    this.#runs.add(run);
+    this.#stop ??= platform.every?.(BEAT_MS, () => this.beat());
+  }
+
+  /** @param {import('./run.js').Run} run */
+  delete(run) {
+    this.#runs.delete(run);
+    if (this.#runs.size > 0) return;
+    this.#stop?.();
+    this.#stop = undefined;
+  }
+
+  /** A stream that nobody asks for more does not go on, however alive the process is. */
+  beat() {
+    for (const run of this.#runs) {
+      if (run.isDriven()) run.progress('heartbeat', Math.max(BEAT_MS, (run.leaseS * 1000) / OF_LEASE));
+    }
+  }
+}

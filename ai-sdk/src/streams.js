@@ -1,0 +1,126 @@
+// Who reads a stream, and whether they went away.
+//
+// The SDK says nothing when a reader leaves. Here the streams of a result are handed on chunk by chunk, only when asked
+// for, so that the end, a break and a cancel can be seen. Not here: the SDK's callbacks (calls.js).
+import { soon } from './platform.js';
+
+/** Getters that make a new stream out of the result; the others are built from these. */
+const GETTERS = ['stream', 'fullStream', 'partialOutputStream', 'elementStream'];
+
+/** A result that nobody can reach any more will never be read: its run is over. */
+const dropped =
+  globalThis.FinalizationRegistry && new globalThis.FinalizationRegistry((readers) => readers.forgotten());
+
+/**
+ * Watches the streams of a result of `streamText`. The result stays the same object.
+ * @param {any} result @param {import('./run.js').Run} run
+ */
+export function watchStreams(result, run) {
+  const readers = new Readers(run);
+  run.isDriven = () => readers.pending > 0;
+  for (const name of GETTERS) replaceGetter(result, name, readers);
+  dropped?.register(result, readers);
+}
+
+function replaceGetter(result, name, readers) {
+  const getter = getterOf(result, name);
+  if (getter === undefined) return;
+  Object.defineProperty(result, name, {
+    configurable: true,
+    enumerable: false,
+    get() {
+      return readers.watch(getter.call(this));
+    },
+  });
+}
+
+function getterOf(object, name) {
+  for (let owner = object; owner !== null; owner = Object.getPrototypeOf(owner)) {
+    const found = Object.getOwnPropertyDescriptor(owner, name);
+    if (found !== undefined) return found.get;
+  }
+  return undefined;
+}
+
+/** All who read one result. */
+class Readers {
+  pending = 0;
+  #run;
+  #open = 0;
+  #wasRead = false;
+  #sawFinish = false;
+  #watched = new WeakSet();
+
+  constructor(run) {
+    this.#run = run;
+  }
+
+  /**
+   * The same stream, seen. It asks its source only when it is asked: nothing is read ahead.
+   * @param {ReadableStream} source
+   */
+  watch(source) {
+    if (!(source instanceof ReadableStream) || this.#watched.has(source)) return source;
+    const watched = this.#passOn(source.getReader());
+    // The SDK's streams can be iterated in its own way, which cancels them when a loop is left.
+    if (Object.hasOwn(source, Symbol.asyncIterator)) watched[Symbol.asyncIterator] = source[Symbol.asyncIterator];
+    this.#watched.add(watched);
+    this.#open++;
+    return watched;
+  }
+
+  #passOn(reader) {
+    return new ReadableStream(
+      {
+        pull: (controller) => this.#pull(reader, controller),
+        cancel: (reason) => {
+          this.#left();
+          return reader.cancel(reason);
+        },
+      },
+      { highWaterMark: 0 },
+    );
+  }
+
+  async #pull(reader, controller) {
+    this.pending++;
+    this.#wasRead = true;
+    try {
+      const { done, value } = await reader.read();
+      if (done) this.#ended(controller);
+      else this.#pass(value, controller);
+    } catch (error) {
+      this.#run.stop({ how: 'threw', error }, 'event_stream');
+      this.#open--;
+      controller.error(error);
+    } finally {
+      this.pending--;
+    }
+  }
+
+  #pass(value, controller) {
+    if (value?.type === 'finish') this.#sawFinish = true;
+    controller.enqueue(value);
+  }
+
+  #ended(controller) {
+    this.#open--;
+    this.#run.stop({ how: 'returned' }, 'event_stream');
+    controller.close();
+  }
+
+  /** A reader left. Another may go on, or come at once (`consumeStream`), so the answer waits for the next turn. */
+  #left() {
+    this.#open--;
+    soon(() => {
+      if (this.#open > 0) return;
+      const how = this.#sawFinish ? 'returned' : 'cancelled';
+      this.#run.stop({ how, wasRead: this.#wasRead }, 'event_stream');
+    });
+  }
+
+  forgotten() {
+    const how = this.#sawFinish ? 'returned' : 'dropped';
+    this.#run.stop({ how, wasRead: this.#wasRead }, 'sweeper');
+  }
+}

@@ -1,0 +1,84 @@
+// What a run's completed steps add up to.
+//
+// Here: counts, tokens, progress and the last step. Not here: conditions and causes.
+import { finishFact, isUnsafe, readStep } from './steps.js';
+
+export class Tally {
+  steps = 0;
+  started = 0;
+  inFlight = 0;
+  toolCalls = 0;
+  failures = 0;
+  unsafeSteps = 0;
+  input = 0;
+  output = 0;
+  tokens = 0;
+  hasUsage = false;
+  hasOddUsage = false;
+  endedAborted = false;
+  recoveredModelErrors = 0;
+  /** @type {string | undefined} when a useful tool last answered */
+  progressAt = undefined;
+  /** @type {import('./steps.js').Step | undefined} */
+  last = undefined;
+
+  /** @param {any} result a step result of the SDK @param {boolean} aborted whether an abort had been asked for */
+  add(result, aborted) {
+    const step = readStep(result);
+    this.last = step;
+    this.steps++;
+    this.endedAborted = aborted;
+    this.toolCalls += step.calls.length + step.providerCalls;
+    this.failures += step.failed.length;
+    this.input += step.input;
+    this.output += step.output;
+    this.tokens += step.total;
+    this.hasUsage ||= step.hasUsage;
+    this.hasOddUsage ||= step.hasOddUsage;
+    if (isUnsafe(step) && step.results.length + step.failed.filter((call) => !call.invalid).length > 0)
+      this.unsafeSteps++;
+  }
+
+  /** For conditions: what they could have looked at. */
+  totals() {
+    return { steps: this.steps, tokens: this.tokens, lastCalls: this.last?.calls.map((call) => call.name) ?? [] };
+  }
+
+  usage() {
+    return this.hasUsage ? { input_tokens: this.input, output_tokens: this.output } : {};
+  }
+
+  findings() {
+    return this.hasOddUsage ? [{ code: 'usage_not_a_number' }] : [];
+  }
+
+  /**
+   * Writes the counts of a receipt. A tool that was started in a step that never ended counts as called.
+   * @param {any} record @param {{isNatural: boolean, isStructured: boolean}} of
+   */
+  write(record, { isNatural, isStructured }) {
+    record.steps = this.steps;
+    record.step_unit = 'step';
+    record.model_calls = this.steps;
+    record.tool_calls = Math.max(this.toolCalls, this.started);
+    if (this.last !== undefined) record.finish_reason = finishFact(this.last);
+    const pending = this.last?.open.length ?? 0;
+    if (pending > 0) record.pending_tool_calls = pending;
+    const terminal = this.last?.failed.length ?? 0;
+    if (this.failures > 0) record.tool_errors = { terminal, recovered: this.failures - terminal };
+    if (this.unsafeSteps > 0) record.unsafe_steps = this.unsafeSteps;
+    record.progress = this.#progress();
+    if (isNatural) record.output_shape = this.#shape(isStructured);
+  }
+
+  #shape(isStructured) {
+    if (this.last.file) return 'structured';
+    if (!this.last.text) return 'none';
+    return isStructured ? 'structured' : 'text';
+  }
+
+  #progress() {
+    const progress = { made: this.progressAt !== undefined, in_flight_tools: this.inFlight };
+    return this.progressAt === undefined ? progress : { ...progress, last_at: this.progressAt };
+  }
+}
