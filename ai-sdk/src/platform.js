@@ -13,6 +13,8 @@
  *   values, where the environment names none. Never throws.
  * @property {((key: Uint8Array, text: string) => string) | undefined} hmac  HMAC-SHA-256 in hex at once; without it
  *   WebCrypto does it, behind.
+ * @property {(run: () => void) => void} detached  Runs something outside of the host's present async context, so that
+ *   no trace of the host's takes in what is ours, and nothing of that context is kept.
  * @property {((ms: number, run: () => void) => () => void) | undefined} every  A timer that repeats and keeps no
  *   process alive; gives the function that stops it.
  * @property {((at: {idle: () => void, last: () => void}) => () => void) | undefined} onExit  Calls `idle` when the
@@ -27,6 +29,7 @@ export const platform = {
   storage: undefined,
   personalKey: undefined,
   hmac: undefined,
+  detached: (run) => run(),
   every: undefined,
   onExit: undefined,
   defaultSink: undefined,
@@ -58,12 +61,24 @@ export function complain(text) {
 }
 
 /**
+ * The code of a system's error, or its type: never its text.
+ * @param {any} error
+ * @returns {string}
+ */
+export function codeOf(error) {
+  return typeof error?.code === 'string' ? error.code : String(error?.name ?? 'unknown');
+}
+
+// Taken when the hook is loaded: a host's test that fakes the clock later must not stop records.
+const { setImmediate, setTimeout, clearTimeout } = globalThis;
+
+/**
  * Start something behind, after the present work of the host. Cheap; `run` must not throw.
  * @param {() => void} run
  */
 export function soon(run) {
-  if (globalThis.setImmediate) globalThis.setImmediate(run);
-  else globalThis.setTimeout(run, 0);
+  if (setImmediate) setImmediate(run);
+  else setTimeout(run, 0);
 }
 
 /**
@@ -73,7 +88,18 @@ export function soon(run) {
  * @returns {() => void} Takes it back.
  */
 export function later(ms, run) {
-  const timer = globalThis.setTimeout(run, ms);
+  const timer = setTimeout(run, ms);
   /** @type {any} */ (timer).unref?.();
-  return () => globalThis.clearTimeout(timer);
+  return () => clearTimeout(timer);
+}
+
+/**
+ * A timer for which the process stays, because somebody waits.
+ * @param {number} ms
+ * @param {() => void} run  Must not throw.
+ * @returns {() => void} Takes it back.
+ */
+export function meanwhile(ms, run) {
+  const timer = setTimeout(run, ms);
+  return () => clearTimeout(timer);
 }
