@@ -1,5 +1,6 @@
-"""The Python stop conditions against the real functions of the installed `ai`, over one Node process.
+"""The Python stop conditions against the real functions, over one Node process.
 
+Step counts, tool calls and no bound at all against the installed `ai`; budgets, which it lacks, against our package's.
 5,000 histories that look for trouble, and every history of the case files. What differs is printed whole.
 """
 
@@ -17,10 +18,12 @@ from stopcause.receipts.stop_conditions import (
     Condition,
     Step,
     condition_from_mapping,
+    cost_budget,
     has_tool_call,
     is_loop_finished,
     is_step_count,
     steps_from_mapping,
+    token_budget,
 )
 from stopcause.receipts.vocabulary import LimitKind
 from stopcause.resources import data_folder
@@ -29,14 +32,14 @@ from tests.support.node import AI_SDK, answers
 SCRIPT = AI_SDK / "test" / "support" / "conditions.mjs"
 FIXTURES = data_folder("fixtures")
 HISTORIES = 5_000
-SDK_KINDS = (LimitKind.STEPS, LimitKind.TOOL_CALL, LimitKind.CUSTOM)
+KINDS = (LimitKind.STEPS, LimitKind.TOOL_CALL, LimitKind.CUSTOM, LimitKind.TOKENS, LimitKind.COST)
 
 # Alike to the eye or to a careless comparison, and what JavaScript's objects have of themselves.
 NAMES: Sequence[str] = (
     *("done", "Done", "done ", "d\u043ene", "caf\u00e9", "cafe\u0301", "\U0001f4a5", "\ud83d", "", "0"),
     *("toString", "__proto__", "length", "done,search", "search"),
 )
-LIMITS = (0, -0.0, -1, 1.5, 20, 21, 2**53, math.nan, math.inf, -math.inf)
+LIMITS = (0, -0.0, -1, 1.5, 20, 21, 2**53, math.nan, math.inf)
 
 
 class Asked(NamedTuple):
@@ -61,7 +64,8 @@ class History(NamedTuple):
     @property
     def question(self) -> dict[str, object]:
         """The same for Node."""
-        steps = [{"tool_calls": step.tool_calls, "total_tokens": step.total_tokens} for step in self.steps]
+        fields = ("tool_calls", "total_tokens", "cost_usd")
+        steps = [{field: getattr(step, field) for field in fields} for step in self.steps]
         return {"steps": steps, "stop_when": [each.question for each in self.asked]}
 
     @property
@@ -76,29 +80,37 @@ def some_names(dice: random.Random, most: int) -> tuple[str, ...]:
 
 def some_steps(dice: random.Random) -> tuple[Step, ...]:
     count = dice.choice((0, 1, 2, 3, 19, 20, 21, dice.randint(0, 40)))
-    return tuple(Step(some_names(dice, 4), dice.randint(0, 5_000)) for _ in range(count))
+    return tuple(Step(some_names(dice, 4), dice.randint(0, 5_000), dice.randint(0, 50) / 64) for _ in range(count))
 
 
-def some_condition(dice: random.Random, count: int) -> Asked:
-    """One of the SDK's three, more often than not close to firing over `count` steps."""
-    kind = dice.choice(SDK_KINDS)
+def some_condition(dice: random.Random, steps: Sequence[Step]) -> Asked:
+    """One of each kind, more often than not close to firing over these steps."""
+    kind, count = dice.choice(KINDS), len(steps)
     if kind is LimitKind.STEPS:
-        limit = dice.choice((*LIMITS, count, count, count, count - 1, count + 1, count + 0.5))
+        limit = dice.choice((*LIMITS, -math.inf, count, count, count, count - 1, count + 1, count + 0.5))
         return Asked(is_step_count(limit), limit)  # type: ignore[arg-type]  # JavaScript has one kind of number
     if kind is LimitKind.TOOL_CALL:
         return Asked(has_tool_call(*some_names(dice, 3)), None)
+    if kind is LimitKind.TOKENS:
+        spent = sum(step.total_tokens for step in steps)
+        limit = dice.choice((*LIMITS, spent, spent, spent + 1, spent - 1))
+        return Asked(token_budget(limit), limit)  # type: ignore[arg-type]  # JavaScript has one kind of number
+    if kind is LimitKind.COST:
+        cost = sum(step.cost_usd for step in steps)  # exact: 64ths add up alike in both languages
+        limit = dice.choice((*LIMITS, cost, cost, cost + 0.25, cost - 0.25))
+        return Asked(cost_budget(limit), limit)
     return Asked(is_loop_finished(), None)
 
 
 def generated(dice: random.Random) -> History:
     steps = some_steps(dice)
-    return History(steps, tuple(some_condition(dice, len(steps)) for _ in range(dice.randint(1, 4))))
+    return History(steps, tuple(some_condition(dice, steps) for _ in range(dice.randint(1, 4))))
 
 
 def written(history: dict[str, Any]) -> History:
-    """A case file's history, as far as the SDK has such conditions."""
+    """A case file's history, as far as there are such conditions in JavaScript."""
     conditions = [condition_from_mapping(entry) for entry in history.get("stop_when") or ()]
-    asked = tuple(Asked(each, each.limit) for each in conditions if each.kind in SDK_KINDS)
+    asked = tuple(Asked(each, each.limit) for each in conditions if each.kind in KINDS)
     return History(steps_from_mapping(history.get("steps") or ()), asked)
 
 
@@ -118,7 +130,8 @@ def differences(histories: Sequence[History], said: Sequence[list[bool]]) -> Ite
     for history, theirs in zip(histories, said, strict=True):
         for each, ours, real in zip(history.asked, history.said, theirs, strict=True):
             if ours is not real and not asked_by_no_loop(history, each):
-                yield f"ours {ours}, the SDK's {real}: {json.dumps({**history.question, 'stop_when': [each.question]})}"
+                shown = json.dumps({**history.question, "stop_when": [each.question]})
+                yield f"Python {ours}, JavaScript {real}: {shown}"
 
 
 def no_difference(histories: Sequence[History]) -> None:
@@ -136,9 +149,9 @@ def test_five_thousand_histories_get_the_answers_of_the_sdk() -> None:
         for history in histories
         for each, fired in zip(history.asked, history.said, strict=True)
     )
-    for kind in (LimitKind.STEPS, LimitKind.TOOL_CALL):  # both answers are there to be got wrong
-        assert min(mix[kind, True], mix[kind, False]) > HISTORIES // 10
-    assert mix[LimitKind.CUSTOM, False] > HISTORIES // 10
+    for kind in KINDS:  # both answers are there to be got wrong
+        assert mix[kind, False] > HISTORIES // 20
+        assert mix[kind, True] > HISTORIES // 20 or kind is LimitKind.CUSTOM
 
 
 def test_the_histories_of_the_case_files_get_the_answers_of_the_sdk() -> None:
