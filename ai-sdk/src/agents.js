@@ -96,12 +96,15 @@ function preparedCall(settings, plain, run, hook) {
     let given = made;
     quietly(() => {
       const fallback = { limit: made.stopWhen === undefined ? 1 : AGENT_STEPS, when: defaultOf(made, args, plain) };
-      const stopWhen = settleCall(made, run, hook, fallback, namesOf(settings.stopWhen));
+      const stopWhen = settleCall(asCalled(made, run), run, hook, fallback, namesOf(settings.stopWhen));
       given = { ...made, stopWhen, onStepError: heard(made.onStepError, ({ error }) => run.stepFailed(error)) };
     });
     return given;
   };
 }
+
+/** A call's own timer stands before the one of the settings. */
+const asCalled = (made, run) => ({ ...made, timeout: run.call.timeout ?? made.timeout });
 
 /** The function that the SDK itself put in, if it is still there; or its default for a call without conditions. */
 function defaultOf(made, args, plain) {

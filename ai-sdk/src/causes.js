@@ -86,7 +86,8 @@ function interrupted(facts) {
   if (ending.how === 'threw') return thrownInterruption(facts, ending.error);
   // A tool that was cut off while a condition was true: the SDK returns as if nothing had happened.
   const cut = facts.last?.failed.find((call) => call.errorType === 'TimeoutError' || call.errorType === 'AbortError');
-  if (ending.how !== 'returned' || cut === undefined) return undefined;
+  if (ending.how !== 'returned' || cut === undefined || facts.fired.length === 0 || isWaiting(facts.last))
+    return undefined;
   if (signal.aborted) return swallowed(abortAnswer(facts, signal.reason));
   return cut.errorType === 'TimeoutError' && isSdkTimeout(facts) ? swallowed(timeLimit(signal.reason)) : undefined;
 }
@@ -96,6 +97,9 @@ function thrownInterruption(facts, error) {
   if (signal.aborted && (error === signal.reason || interruptionOf(error))) return abortAnswer(facts, signal.reason);
   return timeout.isAny && interruptionOf(error) === 'TimeoutError' ? timeLimit(error) : undefined;
 }
+
+/** A run that asks somebody stops for that, whatever the clock says. */
+const isWaiting = (last) => last.requests.length > 0 || last.open.length > 0;
 
 const swallowed = (answer) => ({ ...answer, findings: [{ code: 'interruption_swallowed' }] });
 
@@ -112,12 +116,13 @@ function abortAnswer(facts, reason) {
 
 const timeLimit = (error) => ({ cause: 'time_limit', fault: error === undefined ? undefined : faultOf(error) });
 
+/** A signal is fired by the calling program. Whether a person was behind it, only the application can say. */
 function abortCause(chosen, reason) {
   try {
     const cause = typeof chosen === 'function' ? chosen(reason) : chosen;
-    return ABORTS.has(cause) ? cause : 'user_abort';
+    return ABORTS.has(cause) ? cause : 'caller_abort';
   } catch {
-    return 'user_abort'; // the application's own function failed; the abort is as true without its word
+    return 'caller_abort'; // the application's own function failed; the abort is as true without its word
   }
 }
 
@@ -141,11 +146,14 @@ function failure(facts, error) {
   if (facts.hostThrew) return { cause: 'host_error', fault };
   if (facts.steps === 0 && fault.chain.some((type) => REFUSED_INPUTS.has(type)))
     return { cause: 'input_rejected', fault };
+  if (facts.isStream && fault.chain.includes('AI_NoOutputGeneratedError')) return { cause: 'stream_truncated', fault };
   if (QUOTA_STATUSES.has(fault.status)) return { cause: 'quota', fault };
   // The SDK names its own errors, and says when a step failed. What is neither came from the application.
-  const isModel = facts.stepError !== undefined || fault.chain.some((type) => type.startsWith('AI_'));
+  const isModel = facts.stepError !== undefined || facts.last?.finish === 'error' || fault.chain.some(isOfSdk);
   return { cause: isModel ? 'model_failure' : 'host_error', fault };
 }
+
+const isOfSdk = (type) => type.startsWith('AI_');
 
 function waitsForPerson({ last }) {
   return last?.requests.length > 0 ? { cause: 'approval_pending' } : undefined;
@@ -193,5 +201,6 @@ function finished({ last, isStream }) {
   if (BY_FINISH[last.finish] !== undefined) return { cause: BY_FINISH[last.finish] };
   if (isStream && last.finish === 'other' && last.raw === undefined && !last.hasUsage)
     return { cause: 'stream_truncated' };
-  return last.open.length === 0 ? { cause: 'natural' } : { cause: 'unknown', reason: 'unsafe_finish' };
+  // The loop took it for an end. That calls are open is in the receipt too, and voids it.
+  return { cause: 'natural' };
 }

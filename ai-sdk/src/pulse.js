@@ -1,4 +1,5 @@
 // The runs that go on, and the heartbeat that renews their leases while something moves them.
+import { quietly } from './calls.js';
 import { platform } from './platform.js';
 
 const BEAT_MS = 10_000; // the shortest time between two progress records
@@ -25,7 +26,7 @@ export class Pulse {
   /** A stream that nobody asks for more does not go on, however alive the process is. */
   beat() {
     for (const run of this.#runs) {
-      if (run.isDriven()) run.progress('heartbeat', Math.max(BEAT_MS, (run.leaseS * 1000) / OF_LEASE));
+      if (run.isDriven()) quietly(() => run.progress('heartbeat', (run.leaseS * 1000) / OF_LEASE));
     }
   }
 }

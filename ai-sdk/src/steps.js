@@ -73,7 +73,7 @@ const READERS = {
     call.state = 'done';
     read.results.push(call);
   },
-  'tool-error': (part, read, byId) => {
+  'tool-error': (part, _read, byId) => {
     const call = byId.get(part.toolCallId);
     if (call === undefined) return;
     call.state = 'failed';
@@ -84,7 +84,7 @@ const READERS = {
     const call = byId.get(part.toolCall?.toolCallId ?? part.toolCallId) ?? callOf(part.toolCall);
     if (call !== undefined && !part.isAutomatic) read.requests.push({ approvalId: part.approvalId, call });
   },
-  'tool-approval-response': (part, read, byId) => {
+  'tool-approval-response': (part, _read, byId) => {
     const call = byId.get(part.toolCall?.toolCallId);
     if (call !== undefined && part.approved === false) call.state = 'denied';
   },

@@ -2,6 +2,7 @@
 //
 // The SDK says nothing when a reader leaves. Here the streams of a result are handed on chunk by chunk, only when asked
 // for, so that the end, a break and a cancel can be seen. Not here: the SDK's callbacks (calls.js).
+import { quietly } from './calls.js';
 import { soon } from './platform.js';
 
 /** Getters that make a new stream out of the result; the others are built from these. */
@@ -70,11 +71,12 @@ class Readers {
   }
 
   #passOn(reader) {
+    const branch = { isOver: false };
     return new ReadableStream(
       {
-        pull: (controller) => this.#pull(reader, controller),
+        pull: (controller) => this.#pull(reader, controller, branch),
         cancel: (reason) => {
-          this.#left();
+          this.#left(branch);
           return reader.cancel(reason);
         },
       },
@@ -82,17 +84,17 @@ class Readers {
     );
   }
 
-  async #pull(reader, controller) {
+  async #pull(reader, controller, branch) {
     this.pending++;
     this.#wasRead = true;
     try {
       const { done, value } = await reader.read();
-      if (done) this.#ended(controller);
+      // A cancelled stream answers that it is done to whoever still waits, and takes no more chunks.
+      if (branch.isOver) return;
+      if (done) this.#ended(controller, branch);
       else this.#pass(value, controller);
     } catch (error) {
-      this.#run.stop({ how: 'threw', error }, 'event_stream');
-      this.#open--;
-      controller.error(error);
+      if (!branch.isOver) this.#broke(error, controller, branch);
     } finally {
       this.pending--;
     }
@@ -103,24 +105,40 @@ class Readers {
     controller.enqueue(value);
   }
 
-  #ended(controller) {
-    this.#open--;
-    this.#run.stop({ how: 'returned' }, 'event_stream');
+  #ended(controller, branch) {
+    this.#over(branch);
+    this.#stop({ how: 'returned' });
     controller.close();
   }
 
-  /** A reader left. Another may go on, or come at once (`consumeStream`), so the answer waits for the next turn. */
-  #left() {
+  #broke(error, controller, branch) {
+    this.#over(branch);
+    this.#stop({ how: 'threw', error });
+    controller.error(error);
+  }
+
+  #over(branch) {
+    branch.isOver = true;
     this.#open--;
+  }
+
+  /** A reader left. Another may go on, or come at once (`consumeStream`), so the answer waits for the next turn. */
+  #left(branch) {
+    if (branch.isOver) return;
+    this.#over(branch);
     soon(() => {
       if (this.#open > 0) return;
       const how = this.#sawFinish ? 'returned' : 'cancelled';
-      this.#run.stop({ how, wasRead: this.#wasRead }, 'event_stream');
+      this.#stop({ how, wasRead: this.#wasRead });
     });
   }
 
   forgotten() {
     const how = this.#sawFinish ? 'returned' : 'dropped';
-    this.#run.stop({ how, wasRead: this.#wasRead }, 'sweeper');
+    this.#stop({ how, wasRead: this.#wasRead }, 'sweeper');
+  }
+
+  #stop(ending, boundary = 'event_stream') {
+    quietly(() => this.#run.stop(ending, boundary));
   }
 }

@@ -94,7 +94,7 @@ function openRun(hook, layers, isStream) {
     if (typeof call !== 'object' || call === null) return;
     const mine = optionsOfRun(named(hook.base, layers), ...layers.map((layer) => layer?.stopcause));
     const signal = signalOf(call.abortSignal, mine.deadlineMs);
-    run = new Run(hook, mine, { isStream, signal, parent: currentRun() });
+    run = new Run(hook, mine, { isStream, signal, timeout: call.timeout, parent: currentRun() });
     hook.runs.add(run);
   });
   return run;
