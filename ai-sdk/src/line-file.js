@@ -8,7 +8,6 @@ import { dirname } from 'node:path';
 import { codeOf } from './platform.js';
 
 /**
- * @typedef {{path: string, isOurs: boolean}} Place  `isOurs`: in a folder of ours, which only this user reads.
  * @typedef {import('./outbox.js').Answer} Answer
  * @typedef {import('node:fs/promises').FileHandle} FileHandle
  */
@@ -20,17 +19,20 @@ const NOTHING_TO_SYNC = new Set(['EINVAL', 'ENOTSUP']); // a pipe, a device
 
 /** One path, opened when the first line comes. */
 export class LineFile {
-  #where;
-  /** @type {Place | undefined} */
-  #place;
+  #path;
+  #isOurs;
   /** @type {FileHandle | undefined} */
   #handle;
   #isTorn = false; // the file ends inside a line
   #isWriting = false;
 
-  /** @param {() => Place} where  Asked once. */
-  constructor(where) {
-    this.#where = where;
+  /**
+   * @param {string} path
+   * @param {boolean} isOurs  In a folder of ours, which only this user reads.
+   */
+  constructor(path, isOurs) {
+    this.#path = path;
+    this.#isOurs = isOurs;
   }
 
   /**
@@ -60,9 +62,8 @@ export class LineFile {
    */
   appendAtOnce(lines) {
     if (!lines.length) return;
-    const { path, isOurs } = this.#placed();
-    mkdirSync(dirname(path), folderOptions(isOurs));
-    const handle = openSync(path, 'a+', isOurs ? PRIVATE_FILE : undefined);
+    mkdirSync(dirname(this.#path), this.#folderOptions());
+    const handle = openSync(this.#path, 'a+', this.#isOurs ? PRIVATE_FILE : undefined);
     try {
       const bytes = bytesOf(lines, endsInsideLine(handle));
       for (let at = 0; at < bytes.length; ) at += writeSync(handle, bytes, at);
@@ -79,14 +80,13 @@ export class LineFile {
     await handle?.close();
   }
 
-  #placed() {
-    return (this.#place ??= this.#where());
+  #folderOptions() {
+    return { recursive: true, mode: this.#isOurs ? PRIVATE_FOLDER : undefined };
   }
 
   async #open() {
-    const { path, isOurs } = this.#placed();
-    await mkdir(dirname(path), folderOptions(isOurs));
-    const handle = await open(path, 'a+', isOurs ? PRIVATE_FILE : undefined);
+    await mkdir(dirname(this.#path), this.#folderOptions());
+    const handle = await open(this.#path, 'a+', this.#isOurs ? PRIVATE_FILE : undefined);
     this.#isTorn = endsInsideLine(handle.fd);
     return handle;
   }
@@ -110,16 +110,11 @@ export class LineFile {
 
   /** Whether what was just written is where the path leads. @param {FileHandle} handle @returns {Promise<Answer | undefined>} */
   async #stillThere(handle) {
-    const [own, there] = await Promise.all([handle.stat(), stat(this.#placed().path).catch(() => undefined)]);
+    const [own, there] = await Promise.all([handle.stat(), stat(this.#path).catch(() => undefined)]);
     if (there && there.ino === own.ino && there.dev === own.dev) return undefined;
     await this.close(); // somebody took it away: the next lines go into a new file
     return own.nlink ? undefined : { rest: 'retry', why: 'ENOENT' };
   }
-}
-
-/** @param {boolean} isOurs */
-function folderOptions(isOurs) {
-  return { recursive: true, mode: isOurs ? PRIVATE_FOLDER : undefined };
 }
 
 /** @param {FileHandle} handle @returns {Promise<unknown>} The error, if there is one that counts. */

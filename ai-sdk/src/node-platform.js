@@ -1,10 +1,11 @@
 /**
  * What Node adds to the platform: async context, the key that the user data folder keeps, timers that keep no process
- * alive, and the end of the process. Importing it fills them in. Nothing here changes how a host ends: there is no
+ * alive, the end of the process, and which SDK is installed. Nothing here changes how a host ends: there is no
  * listener for a signal or an exception.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHmac } from 'node:crypto';
+import { createRequire } from 'node:module';
 import process from 'node:process';
 import { keptKey } from './key.js';
 import { platform } from './platform.js';
@@ -12,6 +13,7 @@ import { platform } from './platform.js';
 /** @type {Set<{idle: () => void, last: () => void}>} */
 const atExit = new Set();
 let listens = false;
+const detached = AsyncLocalStorage.snapshot(); // the context of loading, which is nobody's
 
 /** @param {{idle: () => void, last: () => void}} at */
 function onExit(at) {
@@ -30,9 +32,25 @@ function every(ms, run) {
   return () => clearInterval(timer);
 }
 
-platform.storage = AsyncLocalStorage;
-platform.personalKey = keptKey;
-platform.hmac = (key, text) => createHmac('sha256', key).update(text).digest('hex');
-platform.detached = AsyncLocalStorage.snapshot();
-platform.every = every;
-platform.onExit = onExit;
+/** Of the SDK that is installed beside the hook; an application may hand over another one. */
+function sdkVersion() {
+  try {
+    return createRequire(import.meta.url)('ai/package.json').version;
+  } catch {
+    return undefined; // bundled: nobody knows
+  }
+}
+
+/** Called, not run by an import: a bundler may drop a module that only has effects. */
+export function fillIn() {
+  Object.assign(platform, {
+    storage: AsyncLocalStorage,
+    personalKey: keptKey,
+    hmac: (/** @type {Uint8Array} */ key, /** @type {string} */ text) =>
+      createHmac('sha256', key).update(text).digest('hex'),
+    detached,
+    every,
+    onExit,
+    sdkVersion,
+  });
+}

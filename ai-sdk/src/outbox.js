@@ -279,9 +279,12 @@ export class Outbox {
   #atEnd() {
     const { deliverAtEnd, encode, name } = this.#options;
     try {
-      const bodies = this.#queue.map((entry) => bodyOf(entry, encode)).filter((body) => body && !(body instanceof Promise));
+      const bodies = this.#queue
+        .map((entry) => bodyOf(entry, encode))
+        .filter((body) => body && !(body instanceof Promise));
       if (deliverAtEnd) deliverAtEnd(bodies);
-      else if (bodies.length) complain(`${bodies.length} records for ${name} could not be sent before the process ended.`);
+      else if (bodies.length)
+        complain(`${bodies.length} records for ${name} could not be sent before the process ended.`);
     } catch (error) {
       complain(`records for ${name} could not be written when the process ended (${codeOf(error)}).`);
     }

@@ -56,7 +56,12 @@ export function withoutPersonal(record) {
   const key = hashKey();
   if (!key) return replaced(record, places, []);
   const { hmac } = platform;
-  if (hmac) return replaced(record, places, places.map(({ text }) => pseudonym(text, (rest) => hmac(key, rest))));
+  if (hmac)
+    return replaced(
+      record,
+      places,
+      places.map(({ text }) => pseudonym(text, (rest) => hmac(key, rest))),
+    );
   return Promise.all(places.map(({ text }) => pseudonymBehind(key, text))).then(
     (hashes) => replaced(record, places, hashes),
     () => replaced(record, places, []), // no WebCrypto here: as without a key

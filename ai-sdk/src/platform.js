@@ -20,6 +20,7 @@
  * @property {((at: {idle: () => void, last: () => void}) => () => void) | undefined} onExit  Calls `idle` when the
  *   process has nothing more to do (it may start work), and `last` when it ends (only what is done at once counts);
  *   gives the function that takes both back.
+ * @property {(() => string | undefined) | undefined} sdkVersion  The version of `ai` that is installed.
  * @property {(() => import('./outbox.js').Sink) | undefined} defaultSink  Where records go if nobody says.
  */
 
@@ -32,6 +33,7 @@ export const platform = {
   detached: (run) => run(),
   every: undefined,
   onExit: undefined,
+  sdkVersion: undefined,
   defaultSink: undefined,
 };
 

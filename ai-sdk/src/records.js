@@ -1,15 +1,13 @@
 /**
  * What a value must be to stand in a record: shapes of strings, finite numbers, times, ids. Everything else becomes
  * nothing. The shapes and their bounds are those of `stopcause/receipts` (identifiers.py, model.py); a test holds both
- * to one list of examples. What replaces a value that names a person is in `personal.js`.
+ * to one list of examples. What tells a value that names a person, and replaces it, is in `personal.js`.
  */
 
 const IDENTIFIER = /^[A-Za-z0-9._:/@#+=~-]{1,200}$/;
 // Python and the engine behind its models disagree about other numerals (²) and about marks: neither is let through.
 const DISPLAY_NAME = /^[\p{L}\p{Nd}\p{Nl}_.:/@+-]{1,64}$/u;
 const TIME = /^(\d{4})-(\d\d)-(\d\d)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/;
-// What Python splits at.
-const SPACES = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/;
 
 const LONGEST_IDENTIFIER = 200;
 const LONGEST_NAME_READ = 1000; // longer than any name with all its spaces; what is longer is not looked at
@@ -34,7 +32,7 @@ export function identifier(value) {
 export function displayName(value) {
   if (typeof value !== 'string' || value.length > LONGEST_NAME_READ) return undefined;
   if (DISPLAY_NAME.test(value)) return value;
-  const name = value.split(SPACES).filter(Boolean).join('_');
+  const name = value.split(/\s+/).filter(Boolean).join('_');
   return DISPLAY_NAME.test(name) ? name : undefined;
 }
 
@@ -135,7 +133,8 @@ const ids = { ms: 0, count: 0, used: random.length };
 export function uuid7() {
   advance(Date.now());
   if (ids.used >= random.length) refill();
-  const tail = random.subarray(ids.used, (ids.used += TAIL));
+  const tail = random.subarray(ids.used, ids.used + TAIL);
+  ids.used += TAIL;
   const head = ids.ms.toString(16).padStart(12, '0');
   const middle = (0x7000 | ids.count).toString(16);
   const variant = HEX[0x80 | (tail[0] & 0x3f)];

@@ -13,7 +13,7 @@ import { complain, later } from './platform.js';
  * @property {string | URL} url  The service's address for records, as `https://stopcause.example/v1/records`.
  * @property {Record<string, string>} [headers]
  * @property {typeof globalThis.fetch} [fetch]
- * @property {{records?: number, bytes?: number}} [batch]  The most in one request. Default: 200 and 256 Ki.
+ * @property {number} [batch]  Records in one request at most. Default: 200; never more than 256 Ki of text.
  */
 
 const LONGEST_WAIT_MS = 5 * 60_000; // however long a receiver asks
@@ -39,9 +39,7 @@ export function httpSink({ url, headers, fetch = globalThis.fetch, batch, ...lim
   const target = addressOf(url);
   if (!target) complain('httpSink has no address: set `url` to where records go. Until then records are lost.');
   const send = target ? poster(target, headers, fetch) : () => ({ rest: /** @type {const} */ ('give_up') });
-  return sinkOf(
-    new Outbox({ name: 'httpSink', deliver: send, maxBatch: batch?.records, maxBytes: batch?.bytes, ...limits }),
-  );
+  return sinkOf(new Outbox({ name: 'httpSink', deliver: send, maxBatch: batch, ...limits }));
 }
 
 /**
