@@ -19,8 +19,12 @@ const detached = AsyncLocalStorage.snapshot(); // the context of loading, which 
 function onExit(at) {
   if (!listens) {
     listens = true; // one listener of each kind, however many sinks there are
-    process.on('beforeExit', () => atExit.forEach(({ idle }) => idle()));
-    process.on('exit', () => atExit.forEach(({ last }) => last()));
+    process.on('beforeExit', () => {
+      for (const each of atExit) each.idle();
+    });
+    process.on('exit', () => {
+      for (const each of atExit) each.last();
+    });
   }
   atExit.add(at);
   return () => void atExit.delete(at);

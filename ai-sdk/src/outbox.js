@@ -4,9 +4,10 @@
  * Nothing in here throws into the host, waits on its way, keeps its process alive or leaves a rejection unhandled.
  * How a batch is delivered is the sink's (`sinks.js`, `file-sink.js`).
  */
+import { attempt } from './attempt.js';
 import { Backoff } from './backoff.js';
 import { asJson, bodyOf, entryOf } from './entries.js';
-import { codeOf, complain, later, meanwhile, platform, soon } from './platform.js';
+import { codeOf, complain, meanwhile, platform, soon } from './platform.js';
 
 /**
  * @typedef {Record<string, any>} Plain  A record with the keys of the wire, its values clean.
@@ -179,7 +180,7 @@ export class Outbox {
   async #turn() {
     try {
       const bodies = await this.#batch();
-      if (bodies.length) await this.#settle(bodies.length, await this.#attempt(bodies));
+      if (bodies.length) await this.#settle(bodies.length, await attempt(bodies, this.#options));
     } catch {
       this.#drop(0, 1, 'could not be handled'); // a mistake of ours must cost a record, not turn for ever
     }
@@ -199,23 +200,6 @@ export class Outbox {
       if (bodies.length % BREATH === 0) await breath();
     }
     return bodies;
-  }
-
-  /** @param {any[]} bodies @returns {Promise<Answer | void>} */
-  async #attempt(bodies) {
-    const { deliver, late, timeoutMs } = this.#options;
-    const stop = new AbortController();
-    let inTime = () => {};
-    const tooLate = new Promise((resolve) => {
-      inTime = later(timeoutMs, () => {
-        resolve({ rest: late, why: 'timeout' });
-        stop.abort();
-      });
-    });
-    const work = (async () => deliver(bodies, stop.signal))().catch(failed);
-    const answer = await Promise.race([work, tooLate]);
-    inTime();
-    return answer;
   }
 
   /** @param {number} tried @param {Answer | void} answer */
@@ -294,11 +278,6 @@ export class Outbox {
 /** Lets the host's work come in between. @returns {Promise<void>} */
 function breath() {
   return new Promise((resolve) => soon(resolve));
-}
-
-/** @param {any} error @returns {Answer} fetch hides the system's code behind a cause. */
-function failed(error) {
-  return { rest: 'retry', why: codeOf(error?.cause?.code ? error.cause : error) };
 }
 
 /** @template {object} T @param {T} options @returns {T} Without what is undefined, so that a default holds there. */
