@@ -148,8 +148,9 @@ def paths() -> str:
         stops = [each for each in case["records"] if each["kind"] == "run.stopped"]
         by_cause[_judged(case)["stop_cause"] if stops else "none"].append(case)
     rows = ((f"`{cause}`", str(len(cases)), _verdicts(cases), cases[0]["why"]) for cause, cases in by_cause.items())
-    count = f"{sum(map(len, by_cause.values()))} runs of the real SDK; `stopcause replay fixtures/ai_sdk` judges them again."
-    return count + "\n\n" + table(("stop cause", "runs", "verdicts", "one of them"), sorted(rows))
+    count = sum(map(len, by_cause.values()))
+    said = f"{count} runs of the real SDK; `stopcause replay fixtures/ai_sdk` judges them again."
+    return f"{said}\n\n" + table(("stop cause", "runs", "verdicts", "one of them"), sorted(rows))
 
 
 def _verdicts(cases: Sequence[dict[str, Any]]) -> str:
