@@ -7,6 +7,12 @@ const opened = (read) => async (api, kit, entry) => {
   const result = await kit.open(api, entry, { model: kit.model(script(kit)), ...roomy(api, kit) });
   return read(result, kit);
 };
+async function drained(stream) {
+  const chunks = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return chunks;
+}
+
 const CANCELLED = { cause: 'caller_abort', expected: bounded('caller_abort') };
 const READ = { cause: 'natural', expected: UNPROVEN };
 
@@ -15,14 +21,14 @@ const whole = [
     id: 'text-stream',
     why: 'only the text is read, to its end',
     ...READ,
-    run: opened(async (result) => Array.fromAsync(result.textStream)),
+    run: opened(async (result) => drained(result.textStream)),
   }),
   ...each(['streamText'], {
     id: 'read-twice',
     why: 'two readers read the same stream to its end: one run, one receipt',
     ...READ,
     run: opened(async (result) =>
-      Promise.all([Array.fromAsync(result.fullStream), Array.fromAsync(result.textStream)]),
+      Promise.all([drained(result.fullStream), drained(result.textStream)]),
     ),
   }),
   ...each(['streamText'], {
@@ -50,7 +56,7 @@ const whole = [
     id: 'ui-stream',
     why: 'the parts for a UI, read to their end',
     ...READ,
-    run: opened(async (result) => Array.fromAsync(result.toUIMessageStream())),
+    run: opened(async (result) => drained(result.toUIMessageStream())),
   }),
   ...each(['streamText'], {
     id: 'cancelled-branch',
@@ -60,7 +66,7 @@ const whole = [
       const first = result.textStream;
       const second = result.fullStream;
       await first.getReader().cancel(kit.canary);
-      return Array.fromAsync(second);
+      return drained(second);
     }),
   }),
 ];

@@ -1,11 +1,15 @@
 // Values as plain data that can be compared: what the application can see of a result, an error, a chunk or an event.
 //
 // Getters are read, classes are named, errors keep class, message and own keys, and the application's own objects are
-// told by identity. What differs between any two runs (times, durations) is replaced by its type.
+// told by identity. What differs between any two runs (times, durations, ports, ids that no knob fixes) is replaced.
 import { createHash } from 'node:crypto';
 
 const LONGEST = 200; // characters that are kept as they are
-const TIMINGS = /(Ms|PerSecond)$/;
+const DIFFERS = /(Ms|PerSecond|Port)$/; // durations, and the ports of a connection
+const RANDOM = [
+  [/\baitxt-[A-Za-z0-9]{24}\b/g, 'aitxt-[id]'],
+  [/\b(127\.0\.0\.1|localhost):\d+/g, '$1:[port]'],
+];
 
 /**
  * @param {unknown} value
@@ -27,7 +31,7 @@ function walk(value, context) {
 }
 
 function text(value) {
-  if (value.length <= LONGEST) return value;
+  if (value.length <= LONGEST) return RANDOM.reduce((so, [pattern, word]) => so.replace(pattern, word), value);
   return `[${value.length} characters ${createHash('sha256').update(value).digest('hex').slice(0, 16)}]`;
 }
 
@@ -36,6 +40,7 @@ function object(value, context) {
   if (value instanceof Promise) return '[promise]';
   if (value instanceof ReadableStream) return '[stream]';
   if (value instanceof AbortSignal) return '[signal]';
+  if (className(value).startsWith('Zod')) return '[schema]';
   if (Array.isArray(value)) return value.map((each) => walk(each, context));
   const own = context.owned.has(value) ? { '[own]': context.owned.get(value) } : {};
   if (value instanceof Error) return { ...own, ...error(value, context) };
@@ -71,7 +76,7 @@ function field(value, key, context) {
   } catch (thrown) {
     return { '[threw]': walk(thrown, context) };
   }
-  return TIMINGS.test(String(key)) ? timing(read) : walk(read, context);
+  return DIFFERS.test(String(key)) ? timing(read) : walk(read, context);
 }
 
 function timing(value) {

@@ -39,6 +39,7 @@ export async function runPath(path, { ai, hooked, quiet = false }) {
   let made;
   try {
     made = await inTime(attempt(path, api, kit), path.id);
+    for (let turn = 0; turn < 3; turn += 1) await kit.tick(); // who left a stream shows a moment later
     await path.settle?.(kit);
     if (watched && path.outcome) watched.outcome(...path.outcome(kit));
     await watched?.flush();
