@@ -2,8 +2,9 @@
 //
 // A call is made through an agent of its own with the same settings, because some callbacks (onError and onAbort of a
 // stream) can only be given to the constructor and do not say which call they are about.
-import { errorCallback, heard, quietly, settleCall } from './calls.js';
+import { errorCallback, settleCall } from './calls.js';
 import { listOf } from './conditions.js';
+import { heard, quietly } from './guard.js';
 
 const AGENT_STEPS = 20; // the SDK's private default, which says so in a warning when it fires
 

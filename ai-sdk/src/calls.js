@@ -4,31 +4,8 @@
 // argument, and its answer or error goes back as it is. Not here: results (watch.js) and streams (streams.js).
 import { answersOf } from './approvals.js';
 import { watchConditions } from './conditions.js';
+import { heard } from './guard.js';
 import { number } from './records.js';
-
-/**
- * Notes something for us first and then calls the application's own. What we note cannot fail the run.
- * @param {any} own the application's callback, or nothing @param {(event: any) => void} note
- */
-export function heard(own, note) {
-  return (event) => {
-    quietly(() => note(event));
-    return own?.(event);
-  };
-}
-
-/** @param {() => void} note */
-export function quietly(note) {
-  try {
-    note();
-  } catch (error) {
-    faults.count++;
-    faults.last = error?.name;
-  }
-}
-
-/** How often the hook itself failed. Shown by `stats()`; it must be zero. */
-export const faults = { count: 0, last: undefined };
 
 /**
  * The callbacks of generateText and streamText that say how a run goes.

@@ -11,6 +11,7 @@ let storage;
  * @template T @param {import('./run.js').Run} run @param {() => T} work @returns {T}
  */
 export function inside(run, work) {
+  if (!run.call.isNested) return work();
   storage ??= platform.storage && new platform.storage();
   return storage === undefined ? work() : storage.run(run, work);
 }

@@ -1,5 +1,5 @@
 // The runs that go on, and the heartbeat that renews their leases while something moves them.
-import { quietly } from './calls.js';
+import { quietly } from './guard.js';
 import { platform } from './platform.js';
 
 const BEAT_MS = 10_000; // the shortest time between two progress records

@@ -100,7 +100,7 @@ export class Run {
     this.tally.inFlight = Math.max(0, this.tally.inFlight - 1);
     const answer = this.#answers.find((one) => one.toolCallId === toolCall.toolCallId && one.decision === 'approved');
     if (answer !== undefined) this.#decided(answer, { executed: true });
-    if (!isError && this.#mine.isProgress(toolCall.toolName)) this.tally.progressAt = this.#at();
+    if (!isError && this.#mine.isProgress(toolCall.toolName)) this.tally.progressMs = Date.now();
     // A tool that did not heed the abort has acted after the run was over. That is worth a record.
     if (this.#isClosed && !isError) this.progress('tool_result', 0, [{ code: 'late_tool_result' }]);
   }
@@ -185,7 +185,11 @@ export class Run {
     const later = [...new Set(fired.map(causeOfCondition))].filter((one) => one !== answer.cause && one !== 'unknown');
     if (later.length > 0) record.subsequent_causes = later;
     if (this.watched.length > 0) record.conditions = conditionFacts(this.watched, this.tally.totals());
-    this.tally.write(record, { isNatural: answer.cause === 'natural', isStructured: this.isStructured });
+    this.tally.write(record, {
+      isNatural: answer.cause === 'natural',
+      isStructured: this.isStructured,
+      at: (ms) => this.#past(ms),
+    });
     this.#writeModelErrors(record, ending);
     this.#writeUsage(record);
     this.#writeAbort(record, answer);
@@ -309,6 +313,11 @@ export class Run {
   #at(ms = Date.now()) {
     this.#lastAt = Math.max(this.#lastAt, ms);
     return new Date(this.#lastAt).toISOString();
+  }
+
+  /** A moment that was noted as a number, as a time not after the present one of this run. */
+  #past(ms) {
+    return new Date(Math.min(ms, this.#lastAt)).toISOString();
   }
 
   #accept(record) {

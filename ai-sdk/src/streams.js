@@ -2,7 +2,7 @@
 //
 // The SDK says nothing when a reader leaves. Here the streams of a result are handed on chunk by chunk, only when asked
 // for, so that the end, a break and a cancel can be seen. Not here: the SDK's callbacks (calls.js).
-import { quietly } from './calls.js';
+import { quietly } from './guard.js';
 import { soon } from './platform.js';
 
 /** Getters that make a new stream out of the result; the others are built from these. */

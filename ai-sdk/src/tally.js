@@ -17,8 +17,8 @@ export class Tally {
   hasOddUsage = false;
   endedAborted = false;
   recoveredModelErrors = 0;
-  /** @type {string | undefined} when a useful tool last answered */
-  progressAt = undefined;
+  /** @type {number | undefined} when a useful tool last answered */
+  progressMs = undefined;
   /** @type {import('./steps.js').Step | undefined} */
   last = undefined;
 
@@ -54,9 +54,9 @@ export class Tally {
 
   /**
    * Writes the counts of a receipt. A tool that was started in a step that never ended counts as called.
-   * @param {any} record @param {{isNatural: boolean, isStructured: boolean}} of
+   * @param {any} record @param {{isNatural: boolean, isStructured: boolean, at: (ms: number) => string}} of
    */
-  write(record, { isNatural, isStructured }) {
+  write(record, { isNatural, isStructured, at }) {
     record.steps = this.steps;
     record.step_unit = 'step';
     record.model_calls = this.steps;
@@ -67,7 +67,7 @@ export class Tally {
     const terminal = this.last?.failed.length ?? 0;
     if (this.failures > 0) record.tool_errors = { terminal, recovered: this.failures - terminal };
     if (this.unsafeSteps > 0) record.unsafe_steps = this.unsafeSteps;
-    record.progress = this.#progress();
+    record.progress = this.#progress(at);
     if (isNatural) record.output_shape = this.#shape(isStructured);
   }
 
@@ -77,8 +77,9 @@ export class Tally {
     return isStructured ? 'structured' : 'text';
   }
 
-  #progress() {
-    const progress = { made: this.progressAt !== undefined, in_flight_tools: this.inFlight };
-    return this.progressAt === undefined ? progress : { ...progress, last_at: this.progressAt };
+  #progress(at) {
+    const progress = { made: this.progressMs !== undefined, in_flight_tools: this.inFlight };
+    if (progress.made) progress.last_at = at(this.progressMs);
+    return progress;
   }
 }

@@ -4,9 +4,10 @@
 // Whatever fails on our side falls back to the bare call.
 import { forSdk, watchedAgent } from './agents.js';
 import { Waits } from './approvals.js';
-import { faults, ONE_STEP, quietly, settleCall, signalOf, watchCallbacks } from './calls.js';
+import { ONE_STEP, settleCall, signalOf, watchCallbacks } from './calls.js';
 import { ownConditions } from './conditions.js';
 import { currentRun, inside, remember } from './context.js';
+import { faultCount, quietly } from './guard.js';
 import { cleaned, optionsOfRun } from './options.js';
 import { outcomeRecord } from './outcomes.js';
 import { complain, platform } from './platform.js';
@@ -34,12 +35,21 @@ function hookOf(ai, options, sink) {
   const version = identifier(options.frameworkVersion ?? platform.sdkVersion?.());
   const writer = { adapter: '@stopcause/ai-sdk', adapter_version: VERSION, framework: 'ai-sdk' };
   if (version !== undefined) writer.framework_version = version;
-  return { sink, writer, base: cleaned(options), own: ownConditions(ai), waits: new Waits(), runs: new Pulse() };
+  const isNested = options.nested !== false;
+  return {
+    sink,
+    writer,
+    isNested,
+    base: cleaned(options),
+    own: ownConditions(ai),
+    waits: new Waits(),
+    runs: new Pulse(),
+  };
 }
 
 function unwatched(ai, sink) {
   const { generateText, streamText, ToolLoopAgent } = ai;
-  const same = { outcome() {}, flush: async () => sink?.flush(), stats: () => ({ faults: faults.count }) };
+  const same = { outcome() {}, flush: async () => sink?.flush(), stats: faultCount };
   return Object.assign(same, present({ generateText, streamText, ToolLoopAgent }));
 }
 
@@ -54,7 +64,7 @@ function watched(ai, hook) {
     ...present(made),
     outcome: (runId, facts) => writeOutcome(hook, runId, facts),
     flush: () => hook.sink.flush(),
-    stats: () => ({ faults: faults.count }),
+    stats: faultCount,
   };
 }
 
@@ -93,8 +103,9 @@ function openRun(hook, layers, isStream) {
     const call = layers.at(-1);
     if (typeof call !== 'object' || call === null) return;
     const mine = optionsOfRun(named(hook.base, layers), ...layers.map((layer) => layer?.stopcause));
+    const parent = hook.isNested ? currentRun() : undefined;
     const signal = signalOf(call.abortSignal, mine.deadlineMs);
-    run = new Run(hook, mine, { isStream, signal, timeout: call.timeout, parent: currentRun() });
+    run = new Run(hook, mine, { isStream, signal, timeout: call.timeout, parent, isNested: hook.isNested });
     hook.runs.add(run);
   });
   return run;
