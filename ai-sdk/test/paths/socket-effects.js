@@ -1,8 +1,9 @@
 // Paths over a socket (see socket.js): a tool that changes something at a destination, and what a retry makes of it.
 // The destination is a ledger that the path keeps; what stands in it is what the application reads back afterwards.
+
+import { hangsUp, says, status } from '../support/provider.js';
 import { each, failed, uncertain, VERIFIED } from './each.js';
 import { BOTH, HISTORY, over, text } from './socket.js';
-import { hangsUp, says, status } from '../support/provider.js';
 
 const SUBJECT = 'invoice:4711';
 const charge = (kit) => ({ calls: [{ name: 'charge', input: { query: kit.canary } }] });
@@ -35,8 +36,15 @@ const isLost = ({ error, chunks }) => error !== undefined || chunks?.some((chunk
 function readBack(api, kit, ledger, attempt) {
   for (const effectKey of ledger.entries) {
     api.outcome?.(kit.runId(), {
-      outcomeId: `read-${effectKey}`, attempt, contract: 'ticket-updated', check: 'record', strength: 'read_back',
-      polarity: 'confirmed', issuer: { type: 'destination', id: 'tickets' }, subject: SUBJECT, effectKey,
+      outcomeId: `read-${effectKey}`,
+      attempt,
+      contract: 'ticket-updated',
+      check: 'record',
+      strength: 'read_back',
+      polarity: 'confirmed',
+      issuer: { type: 'destination', id: 'tickets' },
+      subject: SUBJECT,
+      effectKey,
       preState: 'different',
     });
   }
@@ -75,6 +83,10 @@ export const paths = [
     cause: 'natural',
     expected: VERIFIED,
     history: HISTORY,
-    run: over((kit) => [says(charge(kit)), status(503, { message: kit.canary }), says(text(kit))], once, supervised(false)),
+    run: over(
+      (kit) => [says(charge(kit)), status(503, { message: kit.canary }), says(text(kit))],
+      once,
+      supervised(false),
+    ),
   }),
 ];

@@ -1,10 +1,11 @@
 // Paths over a socket (see socket.js): who reads a stream, and whether they stay. Here: readers in the process, and a
 // browser behind a real response. Where a reader leaves, the SDK calls nothing back, and the request to the provider
 // stays open: the hook must see the one and change nothing about the other.
-import { over, text } from './socket.js';
-import { bounded, each, failed, UNPROVEN } from './each.js';
-import { breaksOff, drips, says, stalls } from '../support/provider.js';
+
 import { copiesText, copiesUi, isSlow, leavesAt, page, pipesUi, stays } from '../support/page.js';
+import { breaksOff, drips, says, stalls } from '../support/provider.js';
+import { bounded, each, failed, UNPROVEN } from './each.js';
+import { over, text } from './socket.js';
 
 /** Opens the stream, hands it to `use`, and lets what follows from that come in. */
 const opened = (use) => async (api, kit, entry, options) => {
@@ -27,7 +28,11 @@ const readers = [
     id: 'socket-reader-cancels',
     why: 'the reader cancels in the middle of the body',
     ...LEFT,
-    run: over((kit) => [stalls(text(kit))], never, opened((result, kit) => kit.read(result, 5, kit.canary))),
+    run: over(
+      (kit) => [stalls(text(kit))],
+      never,
+      opened((result, kit) => kit.read(result, 5, kit.canary)),
+    ),
   }),
   ...each(CALL, {
     id: 'socket-loop-is-left',
@@ -58,10 +63,12 @@ async function cancelAndConsume(result, kit) {
   return chunks;
 }
 
-const consumes = (result) => pipesUi(result, { consumeSseStream: ({ stream }) => drained(stream) });
-
-async function drained(stream) {
-  for await (const _ of stream);
+/** The browser leaves, and a second branch of the response is read to its end by the application. */
+async function leftAndConsumed(result) {
+  let consumed;
+  const options = { consumeSseStream: ({ stream }) => (consumed = Array.fromAsync(stream)) };
+  const { handler } = await page(pipesUi(result, options), leavesAt('text-delta'));
+  return { handler, events: (await consumed).length };
 }
 
 const pages = [
@@ -99,11 +106,7 @@ const pages = [
     id: 'socket-page-left-consumed',
     why: 'the browser is closed, the application consumes the stream all the same: the run goes to its end',
     ...FINISHED,
-    run: over(() => [drips({ words: 10 })], never, opened(async (result, kit) => {
-      const said = await page(consumes(result), leavesAt('text-delta'));
-      await kit.sleep(200);
-      return said.handler;
-    })),
+    run: over(() => [drips({ words: 10 })], never, opened(leftAndConsumed)),
   }),
   ...each(CALL, {
     id: 'socket-page-slow',
@@ -116,7 +119,11 @@ const pages = [
     why: 'the line to the provider breaks while the browser reads: the response breaks off, too',
     cause: 'model_failure',
     expected: failed('model_failure'),
-    run: over((kit) => [breaksOff(text(kit))], never, served(pipesUi, (url) => stays(url).catch((error) => error.name))),
+    run: over(
+      (kit) => [breaksOff(text(kit))],
+      never,
+      served(pipesUi, (url) => stays(url).catch((error) => error.name)),
+    ),
   }),
 ];
 

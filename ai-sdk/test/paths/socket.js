@@ -27,8 +27,9 @@
 //   the application aborts            throws AbortError; request ends   abort chunk, onAbort; the request ends
 //   the reader cancels                -                                 no callback; the request does NOT end: the
 //                                                                       result keeps a second branch for later readers
-import { bounded, each, failed, seen, uncertain, UNPROVEN, VERIFIED } from './each.js';
+
 import { failsInside, says, sends, status, withProvider } from '../support/provider.js';
+import { bounded, each, failed, seen, UNPROVEN, uncertain, VERIFIED } from './each.js';
 
 /**
  * A path's `run` against a server with this script. What the server saw of each request is written down, so that it is

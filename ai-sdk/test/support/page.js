@@ -21,10 +21,7 @@ export async function page(respond, visit) {
   let handler;
   const server = createServer((_request, response) => {
     response.sendDate = false;
-    handler = respond(response).then(
-      () => 'done',
-      (error) => error.name,
-    );
+    handler = nameOfEnd(() => respond(response));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -34,6 +31,15 @@ export async function page(respond, visit) {
   } finally {
     server.close();
     server.closeAllConnections();
+  }
+}
+
+async function nameOfEnd(handle) {
+  try {
+    await handle();
+    return 'done';
+  } catch (error) {
+    return error.name;
   }
 }
 
@@ -79,12 +85,14 @@ export const leavesAt = (mark) => async (url) => {
  * Takes nothing off the socket for `ms` after the headers, then the rest.
  * @returns {Promise<string>} the whole body
  */
-export const isSlow = (ms, meanwhile = () => {}) => async (url) => {
-  const [answer] = await once(get(url), 'response');
-  answer.pause();
-  await pause(ms);
-  meanwhile();
-  const pieces = [];
-  for await (const piece of answer) pieces.push(piece);
-  return Buffer.concat(pieces).toString('utf8');
-};
+export const isSlow =
+  (ms, meanwhile = () => {}) =>
+  async (url) => {
+    const [answer] = await once(get(url), 'response');
+    answer.pause();
+    await pause(ms);
+    meanwhile();
+    const pieces = [];
+    for await (const piece of answer) pieces.push(piece);
+    return Buffer.concat(pieces).toString('utf8');
+  };

@@ -6,9 +6,12 @@
  * Here: the server, the replies that a script is made of, and what the server saw of each request.
  * Not here: paths (`test/paths/socket*.js`), and anything of the hook.
  */
-import { createServer } from 'node:http';
+
 import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
+
+const ARRIVAL = 50; // milliseconds in which bytes over the loopback have surely arrived
 
 /**
  * A reply answers one request. `seen.stream` says whether the SDK asked for a stream of events.
@@ -41,7 +44,11 @@ export async function startProvider(replies) {
   const here = `http://127.0.0.1:${server.address().port}`;
   const fetchHere = (url, init) => fetch(String(url).replace('http://provider.test', here), init);
   const provider = createOpenAICompatible({
-    name: 'local', baseURL: 'http://provider.test/v1', apiKey: 'none', includeUsage: true, fetch: fetchHere,
+    name: 'local',
+    baseURL: 'http://provider.test/v1',
+    apiKey: 'none',
+    includeUsage: true,
+    fetch: fetchHere,
   });
   return {
     model: (id = 'scripted-1') => provider.chatModel(id),
@@ -90,7 +97,7 @@ async function closeServer(server, requests) {
   server.close();
   server.closeAllConnections();
   await once(server, 'close');
-  if (wasOpen) await pause(20); // what the SDK calls back for a line that breaks now belongs to the path, too
+  if (wasOpen) await pause(ARRIVAL); // what the SDK calls back for a line that breaks now belongs to the path, too
 }
 
 // Replies ------------------------------------------------------------------------------------------------------------
@@ -104,14 +111,18 @@ export const says = (turn) => (response, seen) => {
 };
 
 /** An HTTP status with an error body as providers send it. Retries wait `retryAfterMs`, not the SDK's two seconds. */
-export const status = (code, { headers = { 'retry-after-ms': '1' }, message = 'no' } = {}) => (response) => {
-  sendJson(response, code, JSON.stringify({ error: { message, type: 'test', code: String(code) } }), headers);
-};
+export const status =
+  (code, { headers = { 'retry-after-ms': '1' }, message = 'no' } = {}) =>
+  (response) => {
+    sendJson(response, code, JSON.stringify({ error: { message, type: 'test', code: String(code) } }), headers);
+  };
 
 /** Any text with status 200: garbage, half a body, a page of a proxy. */
-export const sends = (text, type = 'application/json') => (response) => {
-  response.writeHead(200, { 'content-type': type }).end(text);
-};
+export const sends =
+  (text, type = 'application/json') =>
+  (response) => {
+    response.writeHead(200, { 'content-type': type }).end(text);
+  };
 
 /** Reads the request and hangs up without a byte of reply. */
 export const hangsUp = () => (response, seen) => cut(response, seen);
@@ -122,16 +133,18 @@ export const breaksOff = (turn) => async (response, seen) => {
   const type = seen.stream ? 'text/event-stream' : 'application/json';
   response.writeHead(200, { 'content-type': type, ...(seen.stream ? {} : { 'content-length': whole.length }) });
   await new Promise((sent) => response.write(seen.stream ? whole : whole.slice(0, whole.length / 2), sent));
-  await pause(20); // or the reader may never get the bytes that did arrive
+  await pause(ARRIVAL); // an error makes a reader forget what it has not read yet
   cut(response, seen);
 };
 
 /** An error inside a stream that began well, as gateways send it. */
-export const failsInside = (turn, error = { message: 'overloaded', type: 'server_error', code: '529' }) => (response) => {
-  startEvents(response);
-  for (const event of events({ ...turn, finish: null })) response.write(event);
-  response.end(`data: ${JSON.stringify({ error })}\n\ndata: [DONE]\n\n`);
-};
+export const failsInside =
+  (turn, error = { message: 'overloaded', type: 'server_error', code: '529' }) =>
+  (response) => {
+    startEvents(response);
+    for (const event of events({ ...turn, finish: null })) response.write(event);
+    response.end(`data: ${JSON.stringify({ error })}\n\ndata: [DONE]\n\n`);
+  };
 
 /** Says the turn's text and calls, then nothing more, and keeps the line open until the client leaves. */
 export const stalls = (turn) => (response, seen) => {
@@ -144,21 +157,23 @@ export const stalls = (turn) => (response, seen) => {
 export const holds = () => () => {};
 
 /** Words, one every `everyMs`, until the client leaves or `words` are said; then a proper finish. */
-export const drips = ({ words = 1000, everyMs = 5, size = 1, finish = 'stop' } = {}) => async (response, seen) => {
-  if (!seen.stream) return says({ text: 'w '.repeat(words), finish })(response, seen);
-  startEvents(response);
-  for (let word = 0; word < words && !response.destroyed; word += 1) {
-    response.write(textEvent('w'.repeat(size) + ' '));
-    if (everyMs > 0) await pause(everyMs);
-  }
-  for (const event of events({ finish })) response.write(event);
-  response.end('data: [DONE]\n\n');
-};
+export const drips =
+  ({ words = 1000, everyMs = 5, size = 1, finish = 'stop' } = {}) =>
+  async (response, seen) => {
+    if (!seen.stream) return says({ text: 'w '.repeat(words), finish })(response, seen);
+    startEvents(response);
+    for (let word = 0; word < words && !response.destroyed; word += 1) {
+      response.write(textEvent(`${'w'.repeat(size)} `));
+      if (everyMs > 0) await pause(everyMs);
+    }
+    for (const event of events({ finish })) response.write(event);
+    response.end('data: [DONE]\n\n');
+  };
 
 /** A reply, and then something else, once its bytes have had time to arrive. */
 export const andThen = (reply, act) => async (response, seen) => {
   await reply(response, seen);
-  await pause(20);
+  await pause(ARRIVAL);
   act();
 };
 
@@ -193,7 +208,10 @@ function events(turn) {
   const { text = '', calls = [], finish = calls.length ? 'tool_calls' : 'stop', usage } = turn;
   const chunk = (delta, more = {}) =>
     event({ ...base(turn, 'chat.completion.chunk'), choices: [{ index: 0, delta, ...more }] });
-  const all = text.split(/(?<= )/).filter(Boolean).map((word) => chunk({ content: word }));
+  const all = text
+    .split(/(?<= )/)
+    .filter(Boolean)
+    .map((word) => chunk({ content: word }));
   for (const [index, call] of calls.entries()) all.push(chunk({ tool_calls: [{ index, ...callOf(call, index) }] }));
   if (finish === null) return all;
   all.push(chunk({}, { finish_reason: finish }));
