@@ -73,7 +73,7 @@ function assign(fact, key, value) {
 export class Waits {
   #runs = new Map();
 
-  /** @param {string} key approval or tool-call id @param {{runId: string, attempt: number, approvalId: string}} run */
+  /** @param {string} key approval or tool-call id @param {object} run what `Run` knows of a wait */
   remember(key, run) {
     if (typeof key !== 'string' || key.length > 200) return;
     this.#runs.delete(key);
@@ -112,5 +112,6 @@ function answerOf(part, waits) {
   }
   // A result of a call that nobody waited for belongs to another loop than ours.
   const run = part?.type === 'tool-result' ? waits.find(part.toolCallId) : undefined;
-  return run && { approvalId: run.approvalId, toolCallId: part.toolCallId, decision: 'answered', run };
+  if (run?.kind !== 'external') return undefined;
+  return { approvalId: run.approvalId, toolCallId: part.toolCallId, decision: 'answered', run };
 }

@@ -26,7 +26,7 @@ export class Pulse {
   /** A stream that nobody asks for more does not go on, however alive the process is. */
   beat() {
     for (const run of this.#runs) {
-      if (run.isDriven()) quietly(() => run.progress('heartbeat', (run.leaseS * 1000) / OF_LEASE));
+      if (run.isDriven()) quietly(() => run.progress('heartbeat', (run.mine.leaseS * 1000) / OF_LEASE));
     }
   }
 }

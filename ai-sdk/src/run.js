@@ -1,49 +1,57 @@
-// One run: what is noted while it goes on, and the records that it leaves.
+// One run: what is noted while it goes on, and when it is over.
 //
-// Here: the state of a run, its start record, its progress and its one stop receipt. Every method is safe to call late,
-// twice or with anything: the first ending stands. Not here: how the SDK is wrapped (watch.js, agents.js, streams.js).
-import { approvalFact, waitsOf } from './approvals.js';
-import { causeOf, causeOfCondition } from './causes.js';
-import { conditionFacts, limitFacts } from './conditions.js';
-import { count, displayName, identifier, number } from './records.js';
+// Here: the state of a run. Every method is safe to call late, twice or with anything: the first ending stands. Not
+// here: what its records look like (receipts.js), and how the SDK is wrapped (watch.js, agents.js, streams.js).
+import { causeOf } from './causes.js';
+import { decisionRecord, progressRecord, startRecord, stopRecord } from './receipts.js';
+import { count, displayName, identifier } from './records.js';
 import { Tally } from './tally.js';
 
-const CLOCK_JUMP_MS = 5000; // the plan's clock skew: below it, clocks only disagree
-const PROGRESS_MS = 10_000; // at most one record in this time, by the wire format
+const PROGRESS_MS = 10_000; // at most one progress record in this time, by the wire format
+
+const WAITING = new Set(['approval_pending', 'input_pending', 'external_pending']);
+const FAILED = new Set([
+  'tool_failure',
+  'model_failure',
+  'content_filter',
+  'refusal',
+  'malformed_call',
+  'quota',
+  'host_error',
+  'input_rejected',
+]);
 
 export class Run {
+  /** @type {import('./conditions.js').Watched[]} */
+  watched = [];
+  /** @type {import('./approvals.js').Answer[]} what this call brings to a run that waited */
+  answers = [];
+  timeout = { isAny: false, isTool: false };
+  children = { open: 0, failed: 0, waiting: 0 };
+  tally = new Tally();
+  /** @type {{pending: number} | undefined} who reads its stream */
+  readers = undefined;
   #hook;
-  #mine;
   #seq = 0;
   #lastAt = 0;
-  #recordedAt = 0;
-  #isClosed = false;
+  #recordedMs = 0;
   #isStarted = false;
-  #answers = [];
+  #isClosed = false;
 
   /**
-   * @param {any} hook what all runs of one watch() share: sink, waits, the facts that the application fixed
-   * @param {any} mine the options of this run
-   * @param {{isStream: boolean, signal?: AbortSignal, parent?: Run}} call
+   * @param {any} hook what all runs of one watch() share: sink, waits, who writes
+   * @param {any} mine the options of this run, cleaned
+   * @param {{isStream: boolean, signal?: AbortSignal, timeout?: any, parent?: Run, isNested: boolean}} call
    */
   constructor(hook, mine, call) {
     this.#hook = hook;
-    this.#mine = mine;
+    this.mine = mine;
     this.call = call;
     this.id = mine.runId;
-    this.attempt = mine.attempt;
     this.threadId = mine.threadId ?? call.parent?.threadId;
-    this.watched = [];
-    this.tally = new Tally();
-    this.children = { open: 0, failed: 0, waiting: 0 };
-    this.timeout = { isAny: false, isTool: false };
     this.startedMs = Date.now();
     this.startedMono = performance.now();
-    this.startedAt = this.#at(this.startedMs);
-  }
-
-  get isClosed() {
-    return this.#isClosed;
+    this.startedAt = this.now();
   }
 
   /** What is known of the call once its options are settled. */
@@ -54,7 +62,7 @@ export class Run {
     this.provider = displayName(typeof model === 'string' ? undefined : model?.provider);
     this.timeout = timeout;
     this.outputCap = count(outputCap);
-    this.#answers = answers;
+    this.answers = answers;
   }
 
   /** Writes the start record, and the decisions that this call brings. Once. */
@@ -62,18 +70,16 @@ export class Run {
     if (this.#isStarted) return;
     this.#isStarted = true;
     this.call.parent?.childStarted();
-    const record = this.#head('run.started', 'call', this.startedAt);
-    this.#facts(record);
-    record.lease_s = this.#mine.leaseS;
-    this.#accept(record);
-    for (const answer of this.#answers) this.#decided(answer, {});
+    this.#accept(startRecord(this));
+    for (const answer of this.answers) this.#decided(answer, false);
   }
 
   // What happens while it goes on.
 
+  /** @param {any} step the SDK's step result */
   stepEnded(step) {
     if (this.#isClosed) return;
-    this.tally.add(step, this.call.signal?.aborted === true && !isTimeOut(this.call.signal));
+    this.tally.add(step, this.#isAbortAsked());
     // The SDK also tells of an error that it then retries: a step that ends well after it has recovered.
     if (this.streamError !== undefined && step.finishReason !== 'error') {
       this.tally.recoveredModelErrors++;
@@ -82,10 +88,17 @@ export class Run {
     if (this.tally.last.results.length > 0) this.progress('tool_result', PROGRESS_MS);
   }
 
+  #isAbortAsked() {
+    const { signal } = this.call;
+    return signal?.aborted === true && signal.reason?.name !== 'TimeoutError';
+  }
+
+  /** @param {unknown} error */
   stepFailed(error) {
     this.stepError ??= error;
   }
 
+  /** @param {unknown} error */
   streamFailed(error) {
     this.streamError ??= error;
   }
@@ -98,44 +111,35 @@ export class Run {
   /** @param {any} toolCall @param {boolean} isError */
   toolEnded(toolCall, isError) {
     this.tally.inFlight = Math.max(0, this.tally.inFlight - 1);
-    const answer = this.#answers.find((one) => one.toolCallId === toolCall.toolCallId && one.decision === 'approved');
-    if (answer !== undefined) this.#decided(answer, { executed: true });
-    if (!isError && this.#mine.isProgress(toolCall.toolName)) this.tally.progressMs = Date.now();
+    const answer = this.answers.find((one) => one.toolCallId === toolCall.toolCallId && one.decision === 'approved');
+    if (answer !== undefined) this.#decided(answer, true);
+    if (!isError && this.mine.isProgress(toolCall.toolName)) this.tally.progressMs = Date.now();
     // A tool that did not heed the abort has acted after the run was over. That is worth a record.
     if (this.#isClosed && !isError) this.progress('tool_result', 0, [{ code: 'late_tool_result' }]);
-  }
-
-  /** Whether something moves this run on. A call does by itself; a stream only while it is asked for more. */
-  isDriven() {
-    return !this.call.isStream || this.tally.inFlight > 0;
-  }
-
-  get leaseS() {
-    return this.#mine.leaseS;
-  }
-
-  /**
-   * A record that renews the lease, at most one in `every` milliseconds.
-   * @param {'tool_result' | 'heartbeat'} sign
-   */
-  progress(sign, every, findings) {
-    if (Date.now() - this.#recordedAt < every) return;
-    const record = this.#head('run.progress', 'callback');
-    record.sign = sign;
-    record.steps = this.tally.steps;
-    if (findings !== undefined) record.findings = findings;
-    this.#accept(record);
   }
 
   childStarted() {
     this.children.open++;
   }
 
-  /** @param {string} cause of the child */
+  /** @param {string} cause the child's stop cause */
   childStopped(cause) {
     this.children.open--;
     if (FAILED.has(cause)) this.children.failed++;
     if (WAITING.has(cause)) this.children.waiting++;
+  }
+
+  /**
+   * Writes a record that renews the lease, unless one was written in the last `every` milliseconds.
+   * @param {'tool_result' | 'heartbeat'} sign
+   */
+  progress(sign, every, findings) {
+    if (Date.now() - this.#recordedMs >= every) this.#accept(progressRecord(this, sign, findings));
+  }
+
+  /** Whether something moves this run on. A call does by itself; a stream only while it is asked for more. */
+  isDriven() {
+    return !this.call.isStream || this.tally.inFlight > 0 || this.readers?.pending > 0;
   }
 
   // How it ends. The first call stands.
@@ -149,20 +153,22 @@ export class Run {
     this.start();
     this.#isClosed = true;
     this.#hook.runs.delete(this);
-    const signal = { aborted: this.call.signal?.aborted === true, reason: this.call.signal?.reason };
-    const fired = this.watched.filter((one) => one.fired);
-    const answer = causeOf(this.#causeFacts(ending, signal, fired));
-    this.#accept(this.#receipt(answer, fired, boundary, ending));
+    const facts = this.#facts(ending);
+    const answer = causeOf(facts);
+    const record = stopRecord(this, facts, answer, boundary);
+    this.#accept(record);
+    this.#remember(record.approvals ?? []);
     this.call.parent?.childStopped(answer.cause);
   }
 
-  #causeFacts(ending, signal, fired) {
-    const { doneTools, abortCause } = this.#mine;
+  /** @returns {import('./causes.js').Facts} */
+  #facts(ending) {
+    const { doneTools, abortCause } = this.mine;
     return {
       ending,
-      signal,
-      fired,
       abortCause,
+      signal: { aborted: this.call.signal?.aborted === true, reason: this.call.signal?.reason },
+      fired: this.watched.filter((one) => one.fired),
       last: this.tally.last,
       steps: this.tally.steps,
       timeout: this.timeout,
@@ -175,174 +181,48 @@ export class Run {
     };
   }
 
-  #receipt(answer, fired, boundary, ending) {
-    const record = this.#head('run.stopped', boundary);
-    this.#facts(record);
-    record.started_at = this.startedAt;
-    record.duration_s = round((performance.now() - this.startedMono) / 1000);
-    record.stop_cause = answer.cause;
-    if (answer.reason !== undefined) record.reason_code = answer.reason;
-    const later = [...new Set(fired.map(causeOfCondition))].filter((one) => one !== answer.cause && one !== 'unknown');
-    if (later.length > 0) record.subsequent_causes = later;
-    if (this.watched.length > 0) record.conditions = conditionFacts(this.watched, this.tally.totals());
-    this.tally.write(record, {
-      isNatural: answer.cause === 'natural',
-      isStructured: this.isStructured,
-      at: (ms) => this.#past(ms),
-    });
-    this.#writeModelErrors(record, ending);
-    this.#writeUsage(record);
-    this.#writeAbort(record, answer);
-    this.#writeApprovals(record, answer);
-    if (this.children.open + this.children.failed + this.children.waiting > 0) record.children = { ...this.children };
-    if (answer.fault !== undefined) record.error = faultFact(answer.fault);
-    if (ending.how === 'dropped') record.closed_by = 'garbage_collection';
-    const findings = [...(record.findings ?? []), ...(answer.findings ?? []), ...this.#findings(fired)];
-    if (findings.length > 0) record.findings = findings;
-    return record;
-  }
-
-  #writeModelErrors(record, ending) {
-    const isFailure = ending.how === 'threw' || this.streamError !== undefined;
-    const terminal = this.stepError !== undefined && isFailure ? 1 : 0;
-    const recovered = this.tally.recoveredModelErrors;
-    record.model_calls += terminal + recovered;
-    if (terminal + recovered > 0) record.model_errors = { terminal, recovered };
-  }
-
-  #writeUsage(record) {
-    const usage = { ...this.tally.usage() };
-    if (this.outputCap !== undefined) usage.output_cap = this.outputCap;
-    const cost = this.watched.find((one) => one.kind === 'cost')?.seen;
-    if (cost !== undefined) usage.cost_usd = cost;
-    if (Object.keys(usage).length > 0) record.usage = usage;
-  }
-
-  /** An abort that was seen to work, or one that came before the last step ended and changed nothing. */
-  #writeAbort(record, answer) {
-    const actor = identifier(this.#mine.abortActor);
-    if (answer.aborted) record.abort = { observed_at: record.at };
-    else if (this.tally.endedAborted && answer.cause !== 'time_limit') record.abort = { requested_at: record.at };
-    if (record.abort !== undefined && actor !== undefined) record.abort.actor = actor;
-  }
-
-  #writeApprovals(record, answer) {
-    const waits = waitsOf(this.tally.last, answer.cause === 'external_pending' || answer.cause === 'approval_pending');
-    if (waits.length === 0) return;
-    record.approvals = waits.map((wait, n) => approvalFact(wait, this.#mine.route, this.id, record.at, n));
-    for (const [n, wait] of waits.entries()) this.#remember(wait, record.approvals[n].approval_id);
-  }
-
-  #remember(wait, approvalId) {
-    const known = { runId: this.id, attempt: this.attempt, approvalId, toolCallId: wait.toolCallId };
-    this.#hook.waits.remember(wait.approvalId, known);
-    this.#hook.waits.remember(wait.toolCallId, known);
-  }
-
-  #findings(fired) {
-    const findings = this.tally.findings();
-    if (fired.some((one) => one.isDefault)) findings.push({ code: 'default_stop_condition' });
-    const drift = Date.now() - this.startedMs - (performance.now() - this.startedMono);
-    if (Math.abs(drift) > CLOCK_JUMP_MS) findings.push({ code: 'clock_jump' });
-    return findings;
+  #remember(approvals) {
+    const { waits } = this.#hook;
+    for (const { approval_id: approvalId, tool_call_id: toolCallId, kind } of approvals) {
+      const known = { runId: this.id, attempt: this.mine.attempt, approvalId, toolCallId, kind };
+      waits.remember(approvalId, known);
+      waits.remember(toolCallId, known);
+    }
   }
 
   /** A decision belongs to the run that waited. Where that is not known, nothing is written. */
-  #decided(answer, more) {
-    const runId = this.#mine.resumes ?? answer.run?.runId;
+  #decided(answer, isExecuted) {
+    const runId = this.mine.resumes ?? answer.run?.runId;
     const approvalId = identifier(answer.approvalId);
-    if (runId === undefined || approvalId === undefined) return;
-    const record = this.#head('approval.updated', 'call');
-    record.run_id = runId;
-    record.attempt = answer.run?.attempt ?? 1;
-    delete record.seq; // this process may not know how far the other run's writer has counted
-    record.approval = { approval_id: approvalId, state: 'decided', decision: answer.decision, ...more };
-    if (more.executed === undefined) record.approval.decided_at = record.at;
-    const actor = identifier(this.#mine.actor);
-    if (actor !== undefined) record.approval.actor = actor;
-    this.#accept(record);
+    if (runId !== undefined && approvalId !== undefined) {
+      this.#accept(decisionRecord(this, { ...answer, runId, approvalId }, isExecuted));
+    }
   }
 
-  #head(kind, boundary, at = this.#at()) {
-    const record = {
-      schema: 'stopcause/1',
-      kind,
-      run_id: this.id,
-      attempt: this.attempt,
-      at,
-      seq: ++this.#seq,
-      boundary,
-    };
-    return Object.assign(record, this.#hook.writer, this.#mine.trace);
+  // What its records need.
+
+  get writer() {
+    return this.#hook.writer;
   }
 
-  #facts(record) {
-    Object.assign(record, this.#mine.facts);
-    if (this.#mine.findings.length > 0) record.findings = [...this.#mine.findings];
-    if (this.model !== undefined) record.model = this.model;
-    if (this.provider !== undefined) record.provider = this.provider;
-    if (this.threadId !== undefined) record.thread_id = this.threadId;
-    const parent = this.#mine.parentRunId ?? this.call.parent?.id;
-    if (parent !== undefined) record.parent_run_id = parent;
-    const limits = [...limitFacts(this.watched), ...this.#timeLimits()];
-    if (limits.length > 0) record.limits = limits;
-    this.#writeResumption(record);
-  }
-
-  #timeLimits() {
-    const bounds = {
-      deadline: this.#mine.deadlineMs,
-      timeout: this.timeout.totalMs,
-      step_timeout: this.timeout.stepMs,
-    };
-    return Object.entries(bounds)
-      .filter(([, ms]) => number(ms) !== undefined)
-      .map(([name, ms]) => ({ name, kind: 'time', limit: ms / 1000, unit: 's', scope: 'attempt' }));
-  }
-
-  #writeResumption(record) {
-    const resumes = this.#mine.resumes ?? this.#answers.find((one) => one.run !== undefined)?.run.runId;
-    if (resumes !== undefined) record.resumes_run_id = resumes;
-    const answers = this.#answers.map((one) => identifier(one.approvalId)).filter((id) => id !== undefined);
-    if (answers.length > 0) record.answers = answers;
-    if (answers.length === 0 || resumes !== undefined) return;
-    record.findings = [...(record.findings ?? []), { code: 'resumed_run_unknown' }];
+  /** The writer's order inside this run. */
+  nextSeq() {
+    return ++this.#seq;
   }
 
   /** Wall clock, but within a run it never goes back: a receipt that ends before it began would void itself. */
-  #at(ms = Date.now()) {
-    this.#lastAt = Math.max(this.#lastAt, ms);
+  now() {
+    this.#lastAt = Math.max(this.#lastAt, Date.now());
     return new Date(this.#lastAt).toISOString();
   }
 
-  /** A moment that was noted as a number, as a time not after the present one of this run. */
-  #past(ms) {
+  /** A moment that was noted as a number, as a time that is not after the latest of this run. */
+  past(ms) {
     return new Date(Math.min(ms, this.#lastAt)).toISOString();
   }
 
   #accept(record) {
-    this.#recordedAt = Date.now();
+    this.#recordedMs = Date.now();
     this.#hook.sink.accept(record);
   }
 }
-
-const round = (seconds) => Math.round(seconds * 1e6) / 1e6;
-const isTimeOut = (signal) => signal.reason?.name === 'TimeoutError';
-
-function faultFact(fault) {
-  const tool = displayName(fault.tool);
-  const { tool: _, ...rest } = fault;
-  return tool === undefined ? rest : { ...rest, tool };
-}
-
-const WAITING = new Set(['approval_pending', 'input_pending', 'external_pending']);
-const FAILED = new Set([
-  'tool_failure',
-  'model_failure',
-  'content_filter',
-  'refusal',
-  'malformed_call',
-  'quota',
-  'host_error',
-  'input_rejected',
-]);

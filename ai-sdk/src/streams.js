@@ -18,7 +18,7 @@ const dropped =
  */
 export function watchStreams(result, run) {
   const readers = new Readers(run);
-  run.isDriven = () => readers.pending > 0;
+  run.readers = readers;
   for (const name of GETTERS) replaceGetter(result, name, readers);
   dropped?.register(result, readers);
 }

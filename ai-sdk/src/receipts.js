@@ -1,0 +1,161 @@
+// The records of a run, as the wire format wants them.
+//
+// Here: facts of a run in, records out. Values were cleaned where they came in; what is absent is left out. Not here:
+// when a record is due (run.js), and how it travels (outbox.js).
+import { approvalFact, waitsOf } from './approvals.js';
+import { causeOfCondition } from './causes.js';
+import { conditionFacts, limitFacts } from './conditions.js';
+import { displayName, identifier, number } from './records.js';
+
+const CLOCK_JUMP_MS = 5000; // the plan's clock skew: below it, clocks only disagree
+
+/** @typedef {import('./run.js').Run} Run */
+
+/** @param {Run} run */
+export function startRecord(run) {
+  const record = headOf(run, 'run.started', 'call', run.startedAt);
+  writeFacts(record, run);
+  record.lease_s = run.mine.leaseS;
+  return record;
+}
+
+/** @param {Run} run @param {string} sign @param {object[]} [findings] */
+export function progressRecord(run, sign, findings) {
+  const record = headOf(run, 'run.progress', 'callback');
+  record.sign = sign;
+  record.steps = run.tally.steps;
+  if (findings !== undefined) record.findings = findings;
+  return record;
+}
+
+/**
+ * What was decided, or that the gated call ran; written for the run that waited.
+ * @param {Run} run the run that brings it @param {any} answer @param {boolean} isExecuted
+ */
+export function decisionRecord(run, { runId, approvalId, decision, run: waiting }, isExecuted) {
+  const record = headOf(run, 'approval.updated', 'call');
+  record.run_id = runId;
+  record.attempt = waiting?.attempt ?? 1;
+  delete record.seq; // this process may not know how far the other run's writer has counted
+  record.approval = { approval_id: approvalId, state: 'decided', decision };
+  if (isExecuted) record.approval.executed = true;
+  else record.approval.decided_at = record.at;
+  if (run.mine.actor !== undefined) record.approval.actor = run.mine.actor;
+  return record;
+}
+
+/**
+ * The stop receipt.
+ * @param {Run} run @param {import('./causes.js').Facts} facts @param {import('./causes.js').Answer} answer
+ * @param {string} boundary
+ */
+export function stopRecord(run, facts, answer, boundary) {
+  const record = headOf(run, 'run.stopped', boundary);
+  writeFacts(record, run);
+  record.started_at = run.startedAt;
+  record.duration_s = round(facts.elapsedMs / 1000);
+  writeCause(record, facts, answer);
+  if (run.watched.length > 0) record.conditions = conditionFacts(run.watched, run.tally.totals());
+  writeCounts(record, run, facts, answer);
+  writeUsage(record, run);
+  writeAbort(record, run, answer);
+  writeApprovals(record, run, answer);
+  const { open, failed, waiting } = run.children;
+  if (open + failed + waiting > 0) record.children = { open, failed, waiting };
+  if (facts.ending.how === 'dropped') record.closed_by = 'garbage_collection';
+  writeFindings(record, [...(answer.findings ?? []), ...findingsOf(run, facts)]);
+  return record;
+}
+
+function headOf(run, kind, boundary, at = run.now()) {
+  const { attempt, trace } = run.mine;
+  const record = { schema: 'stopcause/1', kind, run_id: run.id, attempt, at, seq: run.nextSeq(), boundary };
+  return Object.assign(record, run.writer, trace);
+}
+
+/** What stands in the start record and again in the receipt, which stands alone. */
+function writeFacts(record, run) {
+  Object.assign(record, run.mine.facts);
+  if (run.model !== undefined) record.model = run.model;
+  if (run.provider !== undefined) record.provider = run.provider;
+  if (run.threadId !== undefined) record.thread_id = run.threadId;
+  const parent = run.mine.parentRunId ?? run.call.parent?.id;
+  if (parent !== undefined) record.parent_run_id = parent;
+  const limits = [...limitFacts(run.watched), ...timeLimits(run)];
+  if (limits.length > 0) record.limits = limits;
+  writeFindings(record, run.mine.findings);
+  writeResumption(record, run);
+}
+
+function timeLimits(run) {
+  const bounds = { deadline: run.mine.deadlineMs, timeout: run.timeout.totalMs, step_timeout: run.timeout.stepMs };
+  return Object.entries(bounds)
+    .filter(([, ms]) => number(ms) !== undefined)
+    .map(([name, ms]) => ({ name, kind: 'time', limit: ms / 1000, unit: 's', scope: 'attempt' }));
+}
+
+function writeResumption(record, run) {
+  const resumes = run.mine.resumes ?? run.answers.find((one) => one.run !== undefined)?.run.runId;
+  if (resumes !== undefined) record.resumes_run_id = resumes;
+  const answers = run.answers.map((one) => identifier(one.approvalId)).filter((id) => id !== undefined);
+  if (answers.length === 0) return;
+  record.answers = answers;
+  if (resumes === undefined) writeFindings(record, [{ code: 'resumed_run_unknown' }]);
+}
+
+function writeCause(record, { fired }, answer) {
+  record.stop_cause = answer.cause;
+  if (answer.reason !== undefined) record.reason_code = answer.reason;
+  const others = [...new Set(fired.map(causeOfCondition))].filter((one) => one !== answer.cause && one !== 'unknown');
+  if (others.length > 0) record.subsequent_causes = others;
+  if (answer.fault !== undefined) record.error = faultFact(answer.fault);
+}
+
+function faultFact({ tool, ...fault }) {
+  const name = displayName(tool);
+  return name === undefined ? fault : { ...fault, tool: name };
+}
+
+function writeCounts(record, run, { ending }, answer) {
+  const isNatural = answer.cause === 'natural';
+  run.tally.write(record, { isNatural, isStructured: run.isStructured, at: (ms) => run.past(ms) });
+  const isFailure = ending.how === 'threw' || run.streamError !== undefined;
+  const terminal = run.stepError !== undefined && isFailure ? 1 : 0;
+  const recovered = run.tally.recoveredModelErrors;
+  record.model_calls += terminal + recovered;
+  if (terminal + recovered > 0) record.model_errors = { terminal, recovered };
+}
+
+function writeUsage(record, run) {
+  const usage = run.tally.usage();
+  if (run.outputCap !== undefined) usage.output_cap = run.outputCap;
+  const cost = run.watched.find((one) => one.kind === 'cost')?.seen;
+  if (cost !== undefined) usage.cost_usd = cost;
+  if (Object.keys(usage).length > 0) record.usage = usage;
+}
+
+/** An abort that was seen to work, or one that came before the last step ended and changed nothing. */
+function writeAbort(record, run, answer) {
+  if (answer.aborted) record.abort = { observed_at: record.at };
+  else if (run.tally.endedAborted && answer.cause !== 'time_limit') record.abort = { requested_at: record.at };
+}
+
+function writeApprovals(record, run, answer) {
+  const waits = waitsOf(run.tally.last, answer.cause === 'external_pending' || answer.cause === 'approval_pending');
+  if (waits.length === 0) return;
+  record.approvals = waits.map((wait, index) => approvalFact(wait, run.mine.route, run.id, record.at, index));
+}
+
+function findingsOf(run, { fired }) {
+  const findings = run.tally.findings();
+  if (fired.some((one) => one.isDefault)) findings.push({ code: 'default_stop_condition' });
+  const drift = Date.now() - run.startedMs - (performance.now() - run.startedMono);
+  if (Math.abs(drift) > CLOCK_JUMP_MS) findings.push({ code: 'clock_jump' });
+  return findings;
+}
+
+function writeFindings(record, findings) {
+  if (findings.length > 0) record.findings = [...(record.findings ?? []), ...findings];
+}
+
+const round = (seconds) => Math.round(seconds * 1e6) / 1e6;
