@@ -65,7 +65,7 @@ export function forSdk(options) {
   return rest;
 }
 
-const plainConditions = (stopWhen) => (typeof stopWhen === 'object' ? listOf(stopWhen) : stopWhen);
+const plainConditions = (stopWhen) => (typeof stopWhen === 'object' && stopWhen !== null ? listOf(stopWhen) : stopWhen);
 
 function watchSettings(settings, run, hook) {
   const plain = forSdk(settings);

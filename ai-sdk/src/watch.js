@@ -23,13 +23,17 @@ import { VERSION } from './version.js';
  */
 export function watch(ai, options = {}) {
   const sink = options.sink ?? platform.defaultSink?.();
-  if (platform.env('STOPCAUSE_DISABLED') === '1') return unwatched(ai, sink);
-  if (sink === undefined) {
+  const isOff = platform.env('STOPCAUSE_DISABLED') === '1';
+  if (sink === undefined && !isOff) {
     complain('watch() was given no sink, so nothing is recorded. Give one: httpSink({url}) or functionSink(fn).');
-    return unwatched(ai, undefined);
   }
-  return watched(ai, hookOf(ai, options, sink));
+  const hook = hookOf(ai, options, sink ?? NO_SINK);
+  // Also where nothing is recorded, calls may carry what only we understand: the same functions, without a run.
+  return watched(ai, hook, isOff || sink === undefined ? () => undefined : openerOf(hook));
 }
+
+const NO_SINK = { accept() {}, flush: async () => {} };
+const openerOf = (hook) => (layers, isStream) => openRun(hook, layers, isStream);
 
 function hookOf(ai, options, sink) {
   const version = identifier(options.frameworkVersion ?? platform.sdkVersion?.());
@@ -47,14 +51,7 @@ function hookOf(ai, options, sink) {
   };
 }
 
-function unwatched(ai, sink) {
-  const { generateText, streamText, ToolLoopAgent } = ai;
-  const same = { outcome() {}, flush: async () => sink?.flush(), stats: faultCount };
-  return Object.assign(same, present({ generateText, streamText, ToolLoopAgent }));
-}
-
-function watched(ai, hook) {
-  const open = (layers, isStream) => openRun(hook, layers, isStream);
+function watched(ai, hook, open) {
   const made = {
     generateText: ai.generateText && watchedGenerate(ai.generateText, hook, open),
     streamText: ai.streamText && watchedStream(ai.streamText, hook, open),
