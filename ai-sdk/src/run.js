@@ -3,6 +3,7 @@
 // Here: the state of a run. Every method is safe to call late, twice or with anything: the first ending stands. Not
 // here: what its records look like (receipts.js), and how the SDK is wrapped (watch.js, agents.js, streams.js).
 import { causeOf } from './causes.js';
+import { quietly } from './guard.js';
 import { decisionRecord, progressRecord, startRecord, stopRecord } from './receipts.js';
 import { count, displayName, identifier } from './records.js';
 import { Tally } from './tally.js';
@@ -223,6 +224,6 @@ export class Run {
 
   #accept(record) {
     this.#recordedMs = Date.now();
-    this.#hook.sink.accept(record);
+    quietly(() => this.#hook.sink.accept(record)); // also a sink of the application's own
   }
 }
