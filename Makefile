@@ -22,14 +22,14 @@ check: .venv/ready ai-sdk/node_modules/ready .envs/duckdb15/ready .envs/rotel/re
 	ruff check .
 	mypy
 	lint-imports --no-logo
-	cog --check README.md docs/*.md
+	cog --check README.md fixtures/README.md docs/*.md
 	pytest -q -n auto --dist worksteal
 	cd ai-sdk && npm run lint --silent && npm run types --silent && npm test --silent
 	bash tests/wheel.sh
 	bash tests/npm.sh
 
 docs: .venv/ready  ## write the generated parts of README and docs anew
-	cog -r README.md docs/*.md
+	cog -r README.md fixtures/README.md docs/*.md
 
 bench: .venv/ready ai-sdk/node_modules/ready  ## print the figures of the design's numbers table
 	python -m bench.run

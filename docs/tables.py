@@ -11,7 +11,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from stopcause import settings
@@ -80,6 +80,16 @@ def vocabulary_lists() -> str:
     """All closed lists of the wire format, and the words of verdicts."""
     found = [each for each in vars(vocabulary).values() if isinstance(each, type) and issubclass(each, Word)]
     return words(*(each for each in found if each is not Word), verdict.VerdictName, verdict.Missing, verdict.Retry)
+
+
+def case_folders(sources: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """The folders of cases: how many each holds, and where they come from."""
+    folders = {path.name: path for path in (ROOT / "fixtures").iterdir() if path.is_dir()}
+    if sources.keys() != folders.keys():
+        raise ValueError(f"say where these cases come from: {sorted(folders.keys() ^ sources.keys())}")
+    for name, source in sources.items():
+        cases = [path for path in folders[name].glob("*.json") if path.name != "assertions.json"]
+        yield f"`{name}/`", str(len(cases)), source
 
 
 def settings_table() -> str:
