@@ -21,6 +21,7 @@ export const asJson = (record) => JSON.stringify(record);
  * @throws {Error} It is no object, or the runtime has no random numbers.
  */
 export function entryOf(record, dropped) {
+  if (typeof record !== 'object') throw new TypeError('no record');
   if (record.record_id) return { record, dropped, body: undefined };
   if (!Object.isExtensible(record)) return entryOf({ ...record, record_id: uuid7() }, dropped);
   record.record_id = uuid7();

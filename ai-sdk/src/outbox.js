@@ -47,7 +47,7 @@ import { codeOf, complain, meanwhile, platform, soon } from './platform.js';
  * @property {(delivery: Promise<void>) => void} [waitUntil]  Asks an edge runtime to stay until the delivery is over.
  */
 
-const LAST_FLUSH_MS = 2000;
+const LAST_TRY_MS = 2000;
 const BREATH = 50; // records that are encoded in one go, in less than a millisecond
 const DEFAULTS = {
   encode: asJson,
@@ -252,11 +252,12 @@ export class Outbox {
     return taken;
   }
 
-  /** The process has nothing more to do: one more try, then it may end. */
+  /** The process has nothing more to do. What can be done at once is done at its end; else there is one more try. */
   #atIdle() {
-    if (this.#triedAtEnd === this.#entered) return;
+    if (this.#options.deliverAtEnd || this.#triedAtEnd === this.#entered) return;
     this.#triedAtEnd = this.#entered;
-    void this.flush(LAST_FLUSH_MS, true);
+    this.#options.timeoutMs = Math.min(this.#options.timeoutMs, LAST_TRY_MS);
+    this.#backoff.hurry(true);
   }
 
   /** The process ends, and only what is done at once still counts. */

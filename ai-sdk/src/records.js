@@ -83,7 +83,7 @@ function parsedTime(text) {
 
 /**
  * Labels as a record may carry them. Reading one may run code of the host, which may throw; that costs this label only.
- * @param {unknown} value  Name -> value; numbers and booleans become strings.
+ * @param {unknown} value  Name -> value; numbers and booleans become strings, null and undefined are absent.
  * @returns {{labels: Record<string, string> | undefined, dropped: number}} Up to 8 of them, and how many more
  *   there were that no record may carry.
  */
@@ -94,7 +94,7 @@ export function labels(value) {
   for (const name of keysOf(value)) {
     const text = kept.length < MOST_LABELS && identifier(name) ? labelValue(value, name) : undefined;
     if (text === undefined) dropped += 1;
-    else kept.push([/** @type {string} */ (name), text]);
+    else if (text !== null) kept.push([/** @type {string} */ (name), text]);
   }
   return { labels: kept.length ? Object.fromEntries(kept) : undefined, dropped };
 }
@@ -109,12 +109,12 @@ function keysOf(value) {
   }
 }
 
-/** @param {any} owner @param {string | symbol} name */
+/** @param {any} owner @param {string | symbol} name @returns {string | null | undefined} Null: absent. */
 function labelValue(owner, name) {
   try {
-    const value = owner[name];
+    const value = owner[name] ?? null;
     const isPlain = typeof value === 'boolean' || Number.isFinite(value) || typeof value === 'bigint';
-    return identifier(isPlain ? String(value) : value);
+    return value === null ? null : identifier(isPlain ? String(value) : value);
   } catch {
     return undefined; // an accessor that throws
   }

@@ -30,8 +30,9 @@ const MEANT = /** @type {Record<number, string>} */ ({
  * A sink that posts batches of NDJSON.
  *
  * 2xx means delivered. 429, 5xx, a timeout and a broken connection are tried again, later each time; 413 halves the
- * batch. Any other answer gives that batch up, counts it, and says so once. When a process ends by itself what waits is
- * sent first, for at most two seconds; after `process.exit()` or a signal it is lost, so `await flush()` before.
+ * batch. Any other answer gives that batch up, counts it, and says so once. A process that ends by itself sends what waits
+ * first, as long as it is taken, and tries once more where it was not. After `process.exit()` or a signal it is lost:
+ * `await flush()` before.
  * @param {HttpOptions & import('./outbox.js').Limits} options
  * @returns {Sink}
  */
