@@ -6,13 +6,9 @@ import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { httpSink } from '../src/sinks.js';
 import { receiver } from './support/receiver.js';
-import { complaints, receipt, receipts, until } from './support/watchful.js';
+import { complaints, fill, idsOf, receipt, receipts, until } from './support/watchful.js';
 
 const retry = { firstMs: 1, mostMs: 5 };
-const fill = (sink, records) => {
-  for (const each of records) sink.accept(each);
-};
-const idsOf = (records) => records.map(({ run_id }) => run_id);
 
 /** A test with a receiver that is closed after it. */
 const over = (name, answer, run) =>

@@ -30,6 +30,13 @@ export function receipt(more = {}) {
 /** @param {number} many */
 export const receipts = (many) => Array.from({ length: many }, () => receipt());
 
+/** Hands records to a sink or an outbox. */
+export function fill(sink, records) {
+  for (const each of records) sink.accept(each);
+}
+
+export const idsOf = (records) => records.map(({ run_id }) => run_id);
+
 /** Waits until something holds; fails after two seconds. */
 export async function until(holds) {
   const end = performance.now() + 2000;
