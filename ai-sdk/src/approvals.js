@@ -48,6 +48,21 @@ export function approvalFact(wait, route, runId, at, index) {
   return fact;
 }
 
+/**
+ * Entries of `approvals` for what a call answered, once it went on.
+ * @param {Answer[]} answers
+ */
+export function decidedFacts(answers) {
+  return answers
+    .filter((answer) => identifier(answer.approvalId) !== undefined)
+    .map((answer) => {
+      const fact = { approval_id: answer.approvalId, state: 'decided', decision: answer.decision };
+      assign(fact, 'tool_call_id', identifier(answer.toolCallId));
+      if (answer.isExecuted) fact.executed = true;
+      return fact;
+    });
+}
+
 function routeOf(route, wait) {
   try {
     return (typeof route === 'function' ? route(wait) : route) ?? {};
@@ -88,7 +103,8 @@ export class Waits {
 }
 
 /**
- * @typedef {{approvalId: string, toolCallId?: string, decision: 'approved' | 'denied' | 'answered', run?: any}} Answer
+ * @typedef {{approvalId: string, toolCallId?: string, decision: 'approved' | 'denied' | 'answered', run?: any,
+ *   isExecuted?: boolean}} Answer
  */
 
 /**

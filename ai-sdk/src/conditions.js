@@ -49,8 +49,20 @@ export function tokenBudget(limit) {
  * @param {(step: any) => number} priceOf US dollars of one step
  */
 export function costBudget(limit, priceOf) {
-  const cost = ({ steps }) => steps.reduce((sum, step) => sum + priceOf(step), 0);
+  const cost = ({ steps }) => exactSum(steps.map(priceOf));
   return condition((options) => cost(options) >= limit, { kind: 'cost', limit, observed: cost });
+}
+
+/** Neumaier's sum: ten steps of 0.1 reach a budget of 1, as they do in the Python conditions. */
+function exactSum(numbers) {
+  let sum = 0;
+  let lost = 0;
+  for (const each of numbers) {
+    const next = sum + each;
+    lost += Math.abs(sum) >= Math.abs(each) ? sum - next + each : each - next + sum;
+    sum = next;
+  }
+  return sum + lost;
 }
 
 const totalTokens = (steps) => steps.reduce((sum, step) => sum + (Number(step.usage?.totalTokens) || 0), 0);

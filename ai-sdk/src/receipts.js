@@ -2,11 +2,12 @@
 //
 // Here: facts of a run in, records out. Values were cleaned where they came in; what is absent is left out. Not here:
 // when a record is due (run.js), and how it travels (outbox.js).
-import { approvalFact, waitsOf } from './approvals.js';
+import { approvalFact, decidedFacts, waitsOf } from './approvals.js';
 import { causeOfCondition } from './causes.js';
 import { conditionFacts, limitFacts } from './conditions.js';
 import { displayName, identifier, number } from './records.js';
 
+const WAITS = new Set(['approval_pending', 'external_pending']);
 const CLOCK_JUMP_MS = 5000; // the plan's clock skew: below it, clocks only disagree
 
 /** @typedef {import('./run.js').Run} Run */
@@ -141,9 +142,12 @@ function writeAbort(record, run, answer) {
 }
 
 function writeApprovals(record, run, answer) {
-  const waits = waitsOf(run.tally.last, answer.cause === 'external_pending' || answer.cause === 'approval_pending');
-  if (waits.length === 0) return;
-  record.approvals = waits.map((wait, index) => approvalFact(wait, run.mine.route, run.id, record.at, index));
+  const isWaiting = WAITS.has(answer.cause);
+  const waits = waitsOf(run.tally.last, isWaiting);
+  const asked = waits.map((wait, index) => approvalFact(wait, run.mine.route, run.id, record.at, index));
+  // What this call answered tells of a run that went on. In one that stops to wait again it would be a wait of its own.
+  const approvals = isWaiting ? asked : [...asked, ...decidedFacts(run.answers)];
+  if (approvals.length > 0) record.approvals = approvals;
 }
 
 function findingsOf(run, { fired }) {

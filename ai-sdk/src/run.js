@@ -113,7 +113,10 @@ export class Run {
   toolEnded(toolCall, isError) {
     this.tally.inFlight = Math.max(0, this.tally.inFlight - 1);
     const answer = this.answers.find((one) => one.toolCallId === toolCall.toolCallId && one.decision === 'approved');
-    if (answer !== undefined) this.#decided(answer, true);
+    if (answer !== undefined) {
+      answer.isExecuted = true;
+      this.#decided(answer, true);
+    }
     if (!isError && this.mine.isProgress(toolCall.toolName)) this.tally.progressMs = Date.now();
     // A tool that did not heed the abort has acted after the run was over. That is worth a record.
     if (this.#isClosed && !isError) this.progress('tool_result', 0, [{ code: 'late_tool_result' }]);
