@@ -49,7 +49,7 @@ export function tokenBudget(limit) {
  * @param {(step: any) => number} priceOf US dollars of one step
  */
 export function costBudget(limit, priceOf) {
-  const cost = ({ steps }) => exactSum(steps.map(priceOf));
+  const cost = ({ steps }) => exactSum(steps.map((step) => priceOf(step)));
   return condition((options) => cost(options) >= limit, { kind: 'cost', limit, observed: cost });
 }
 

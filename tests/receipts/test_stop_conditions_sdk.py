@@ -80,7 +80,7 @@ def some_names(dice: random.Random, most: int) -> tuple[str, ...]:
 
 def some_steps(dice: random.Random) -> tuple[Step, ...]:
     count = dice.choice((0, 1, 2, 3, 19, 20, 21, dice.randint(0, 40)))
-    return tuple(Step(some_names(dice, 4), dice.randint(0, 5_000), dice.randint(0, 50) / 64) for _ in range(count))
+    return tuple(Step(some_names(dice, 4), dice.randint(0, 5_000), dice.randint(0, 50) / 100) for _ in range(count))
 
 
 def some_condition(dice: random.Random, steps: Sequence[Step]) -> Asked:
@@ -96,7 +96,7 @@ def some_condition(dice: random.Random, steps: Sequence[Step]) -> Asked:
         limit = dice.choice((*LIMITS, spent, spent, spent + 1, spent - 1))
         return Asked(token_budget(limit), limit)  # type: ignore[arg-type]  # JavaScript has one kind of number
     if kind is LimitKind.COST:
-        cost = sum(step.cost_usd for step in steps)  # exact: 64ths add up alike in both languages
+        cost = round(sum(step.cost_usd for step in steps), 2)  # cents: a naive sum of them misses the budget
         limit = dice.choice((*LIMITS, cost, cost, cost + 0.25, cost - 0.25))
         return Asked(cost_budget(limit), limit)
     return Asked(is_loop_finished(), None)
