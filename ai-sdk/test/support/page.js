@@ -91,7 +91,7 @@ export const isSlow =
     const [answer] = await once(get(url), 'response');
     answer.pause();
     await pause(ms);
-    meanwhile();
+    await meanwhile();
     const pieces = [];
     for await (const piece of answer) pieces.push(piece);
     return Buffer.concat(pieces).toString('utf8');

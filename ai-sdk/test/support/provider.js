@@ -21,7 +21,8 @@ const ARRIVAL = 50; // milliseconds in which bytes over the loopback have surely
  * What the server saw of one request. `done` resolves once the exchange is over, in whatever way; `ending` then says how:
  * the client had the whole reply, the client left before that, or the server cut the line.
  *
- * @typedef {{ stream: boolean, messages: number, ending?: 'complete' | 'left' | 'cut', done: Promise<void> }} Seen
+ * @typedef {{ stream: boolean, messages: number, ending?: 'complete' | 'left' | 'cut', words?: number,
+ *   done: Promise<void> }} Seen
  *
  * @typedef {{ text?: string, calls?: { name: string, input: unknown, id?: string }[], finish?: string | null,
  *   usage?: [number, number], model?: string }} Turn
@@ -156,14 +157,17 @@ export const stalls = (turn) => (response, seen) => {
 /** Not a byte, not even headers, until the client leaves. */
 export const holds = () => () => {};
 
-/** Words, one every `everyMs`, until the client leaves or `words` are said; then a proper finish. */
+/**
+ * Words, one every `everyMs`, until `words` are said or the client leaves; then a proper finish. It writes only as fast
+ * as the client takes them; `seen.words` counts.
+ */
 export const drips =
   ({ words = 1000, everyMs = 5, size = 1, finish = 'stop' } = {}) =>
   async (response, seen) => {
-    if (!seen.stream) return says({ text: 'w '.repeat(words), finish })(response, seen);
     startEvents(response);
-    for (let word = 0; word < words && !response.destroyed; word += 1) {
-      response.write(textEvent(`${'w'.repeat(size)} `));
+    for (seen.words = 0; seen.words < words && !response.destroyed; seen.words += 1) {
+      const isTaken = response.write(textEvent(`${'w'.repeat(size)} `));
+      if (!isTaken) await Promise.race([once(response, 'drain'), seen.done]);
       if (everyMs > 0) await pause(everyMs);
     }
     for (const event of events({ finish })) response.write(event);
