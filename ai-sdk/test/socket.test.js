@@ -99,8 +99,8 @@ test('a reader that leaves does not let the provider talk on for ever: the line 
       words[side] = provider.requests[0].words;
     });
   }
-  assert.ok(words.bare < 2000, `${words.bare} words`);
-  assert.ok(words.watched <= words.bare * 1.5, `${words.watched} words, ${words.bare} without the hook`);
+  assert.ok(words.bare < 2000, `${words.bare} words without the hook`);
+  assert.ok(words.watched < 2000, `${words.watched} words with the hook`);
 });
 
 test('an abort and a deadline end the request', async () => {
