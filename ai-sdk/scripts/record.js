@@ -6,6 +6,9 @@ import { allPaths } from '../test/paths/index.js';
 import { caseOf, FIXTURES, written } from '../test/support/cases.js';
 import { runPath } from '../test/support/transcript.js';
 
+const NODE = '22'; // the case files say which; another one would change every line of them
+if (!process.versions.node.startsWith(`${NODE}.`)) throw new Error(`record with Node ${NODE}, not ${process.version}`);
+
 const wanted = process.argv[2] ?? '';
 const paths = await allPaths();
 

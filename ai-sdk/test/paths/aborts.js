@@ -1,7 +1,7 @@
 // Somebody or some clock stops it: in a model call, in a tool, in the last allowed step, before it began.
 import { ALL, bounded, CALLS, each, GENERATE, STREAM, stuck } from './each.js';
 
-const SHORT = 25; // milliseconds; nothing in a path takes that long but what waits for the abort
+const SHORT = 120; // milliseconds; what comes before the wait takes less, on a busy machine too
 const roomy = (api, kit) => ({ stopWhen: kit.stopWhen({ step_limit: api.isStepCount(8) }) });
 const look = (kit) => ({ calls: [kit.call('lookup')] });
 const byUser = { watch: () => ({ abortCause: 'user_abort' }) };
