@@ -71,6 +71,7 @@ function watchSettings(settings, run, hook) {
   const plain = forSdk(settings);
   const own = (name, alias) => plain[name] ?? plain[alias];
   const ears = {
+    onStepStart: heard(own('onStepStart', 'experimental_onStepStart'), () => run.stepBegan()),
     onStepEnd: heard(own('onStepEnd', 'onStepFinish'), (step) => run.stepEnded(step)),
     onToolExecutionStart: heard(plain.onToolExecutionStart, () => run.toolStarted()),
     onToolExecutionEnd: heard(plain.onToolExecutionEnd, (event) =>

@@ -14,6 +14,7 @@ import { number } from './records.js';
 export function watchCallbacks(options, run) {
   const own = (name, alias) => options[name] ?? options[alias];
   const ears = {
+    onStepStart: heard(own('onStepStart', 'experimental_onStepStart'), () => run.stepBegan()),
     onStepEnd: heard(own('onStepEnd', 'onStepFinish'), (step) => run.stepEnded(step)),
     onStepError: heard(options.onStepError, ({ error }) => run.stepFailed(error)),
     onToolExecutionStart: heard(own('onToolExecutionStart', 'experimental_onToolCallStart'), () => run.toolStarted()),

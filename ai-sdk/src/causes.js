@@ -46,6 +46,9 @@ const REFUSED_INPUTS = new Set([
 
 const QUOTA_STATUSES = new Set([402, 429]);
 
+/** Words of providers that say more than the status does. */
+const BY_CODE = { context_length_exceeded: 'context_limit', insufficient_quota: 'quota' };
+
 /** What a condition's kind means when it fired; the order says which one names the run when several did. */
 const BY_KIND = {
   tool_call: 'explicit_done',
@@ -147,6 +150,7 @@ function failure(facts, error) {
   if (facts.steps === 0 && fault.chain.some((type) => REFUSED_INPUTS.has(type)))
     return { cause: 'input_rejected', fault };
   if (facts.isStream && fault.chain.includes('AI_NoOutputGeneratedError')) return { cause: 'stream_truncated', fault };
+  if (BY_CODE[fault.code] !== undefined) return { cause: BY_CODE[fault.code], fault };
   if (QUOTA_STATUSES.has(fault.status)) return { cause: 'quota', fault };
   // The SDK names its own errors, and says when a step failed. What is neither came from the application.
   const isModel = facts.stepError !== undefined || facts.last?.finish === 'error' || fault.chain.some(isOfSdk);

@@ -53,14 +53,17 @@ function linksOf(error) {
 function first(links, look) {
   for (const link of links) {
     if (typeof link !== 'object') continue;
-    const found = look({ code: read(link, 'code'), status: read(link, 'statusCode') ?? read(link, 'status') });
+    // A provider's own code is in the body that the SDK has parsed; its message beside it stays where it is.
+    const body = read(read(link, 'data'), 'error');
+    const code = read(link, 'code') ?? read(body, 'code') ?? read(body, 'type');
+    const found = look({ code, status: read(link, 'statusCode') ?? read(link, 'status') });
     if (found !== undefined) return found;
   }
   return undefined;
 }
 
 const shortWord = (value) => (typeof value === 'string' && value.length <= 64 ? identifier(value) : undefined);
-const statusOf = ({ status }) => (Number.isInteger(status) && status >= 100 && status <= 599 ? status : undefined);
+const statusOf = ({ status }) => (Number.isInteger(status) && status >= 400 && status <= 599 ? status : undefined);
 
 function read(object, key) {
   try {

@@ -120,11 +120,14 @@ function faultFact({ tool, ...fault }) {
 function writeCounts(record, run, { ending }, answer) {
   const isNatural = answer.cause === 'natural';
   run.tally.write(record, { isNatural, isStructured: run.isStructured, at: (ms) => run.past(ms) });
-  const isFailure = ending.how === 'threw' || run.streamError !== undefined;
-  const terminal = run.stepError !== undefined && isFailure ? 1 : 0;
+  const terminal = isModelError(run, ending) ? 1 : 0;
   const recovered = run.tally.recoveredModelErrors;
-  record.model_calls += terminal + recovered;
   if (terminal + recovered > 0) record.model_errors = { terminal, recovered };
+}
+
+function isModelError(run, ending) {
+  if (run.streamError !== undefined || run.tally.last?.finish === 'error') return true;
+  return run.stepError !== undefined && (ending.how === 'threw' || run.call.isStream);
 }
 
 function writeUsage(record, run) {

@@ -77,6 +77,10 @@ export class Run {
 
   // What happens while it goes on.
 
+  stepBegan() {
+    this.tally.begun++;
+  }
+
   /** @param {any} step the SDK's step result */
   stepEnded(step) {
     if (this.#isClosed) return;

@@ -109,8 +109,9 @@ const FINISH = {
  */
 export function finishFact(step) {
   const refused = step.finish === 'content-filter' && step.raw === 'refusal';
-  const fact = { normalized: refused ? 'refusal' : (FINISH[step.finish] ?? 'unknown'), source: 'provider' };
-  const raw = word(step.raw) ?? word(step.finish);
+  const normalized = refused ? 'refusal' : (FINISH[step.finish] ?? 'unknown');
+  const fact = { normalized, source: step.raw === undefined ? 'client' : 'provider' };
+  const raw = word(step.raw);
   if (raw !== undefined) fact.raw = raw;
   return fact;
 }

@@ -5,7 +5,8 @@ import { finishFact, isUnsafe, readStep } from './steps.js';
 
 export class Tally {
   steps = 0;
-  started = 0;
+  begun = 0; // steps
+  started = 0; // tools
   inFlight = 0;
   toolCalls = 0;
   failures = 0;
@@ -59,7 +60,7 @@ export class Tally {
   write(record, { isNatural, isStructured, at }) {
     record.steps = this.steps;
     record.step_unit = 'step';
-    record.model_calls = this.steps;
+    record.model_calls = Math.max(this.steps, this.begun) + this.recoveredModelErrors;
     record.tool_calls = Math.max(this.toolCalls, this.started);
     if (this.last !== undefined) record.finish_reason = finishFact(this.last);
     const pending = this.last?.open.length ?? 0;
