@@ -72,23 +72,43 @@ export interface Sink {
   close(): Promise<void>;
 }
 
-export interface HttpSinkOptions {
+/** Counted since the start; `accepted` is the sum of the other three. */
+export interface SinkStats {
+  accepted: number;
+  delivered: number;
+  dropped: number;
+  waiting: number;
+}
+
+/** A sink of this package: a bounded queue, and what becomes of its records. */
+export interface CountingSink extends Sink {
+  stats(): SinkStats;
+}
+
+export interface SinkLimits {
+  /** Records that may wait, 10,000 without it; what comes then is lost and counted. */
+  maxQueue?: number | undefined;
+  /** Milliseconds that one delivery may take; 10,000 without it. */
+  timeoutMs?: number | undefined;
+  /** Milliseconds that a flush may take; 5,000 without it. */
+  flushMs?: number | undefined;
+  /** Milliseconds of the first pause and the longest, and for how long one batch is tried. */
+  retry?: { firstMs?: number; mostMs?: number; forMs?: number } | undefined;
+  /** For platforms that stop when the response is out: gets the promise of each delivery. */
+  waitUntil?: ((delivery: Promise<void>) => void) | undefined;
+}
+
+export interface HttpSinkOptions extends SinkLimits {
   /** Takes NDJSON by POST, as `/v1/records` of the service does. */
   url: string | URL;
   headers?: Record<string, string> | undefined;
   fetch?: typeof globalThis.fetch | undefined;
-  /** Records that wait at most; the oldest are dropped and counted. */
-  maxQueue?: number | undefined;
   /** Records in one request at most. */
   batch?: number | undefined;
-  /** Milliseconds until a request is given up and tried again. */
-  timeoutMs?: number | undefined;
-  /** For platforms that stop when the response is out: gets the promise of each delivery. */
-  waitUntil?: ((delivery: Promise<unknown>) => void) | undefined;
 }
 
-export function httpSink(options: HttpSinkOptions): Sink;
-export function functionSink(take: (record: StopRecord) => unknown): Sink;
+export function httpSink(options: HttpSinkOptions): CountingSink;
+export function functionSink(take: (record: StopRecord) => unknown, limits?: SinkLimits): CountingSink;
 
 // Stop conditions -----------------------------------------------------------------------------------------------------
 
@@ -136,6 +156,8 @@ export interface Route {
   expiresAt?: Date | string | number | undefined;
   /** Names the paused state; never a bearer secret. */
   resumeToken?: string | undefined;
+  /** False where the run cannot go on from here. */
+  resumable?: boolean | undefined;
 }
 
 export interface TraceContext {
@@ -164,6 +186,8 @@ export interface SharedOptions {
   deadlineMs?: number | undefined;
   /** Tools whose call is the application's way to say that it is done. */
   doneTools?: readonly string[] | undefined;
+  /** Tools whose results are progress; without it every tool's are. */
+  progressTools?: readonly string[] | undefined;
   abortCause?: AbortCause | ((reason: unknown) => AbortCause) | undefined;
   route?: Route | ((approval: ApprovalRequest) => Route | undefined) | undefined;
   traceContext?: (() => TraceContext | undefined) | undefined;
@@ -171,7 +195,12 @@ export interface SharedOptions {
 }
 
 export interface WatchOptions extends SharedOptions {
+  /** Without it the Node door writes into the spool; the edge-safe one records nothing and says so. */
   sink?: Sink | undefined;
+  /** False: a run inside a tool of another is not its child, and no async context is kept for it. */
+  nested?: boolean | undefined;
+  /** The version of `ai`, where it cannot be found out. */
+  frameworkVersion?: string | undefined;
 }
 
 /** The extra key `stopcause` of one call; the SDK never sees it. */
@@ -179,8 +208,10 @@ export interface CallOptions extends SharedOptions {
   runId?: string | undefined;
   attempt?: number | undefined;
   parentRunId?: string | undefined;
-  /** The run that this call resumes. */
+  /** The run that this call resumes; without it, the approvals that it answers say. */
   resumes?: string | undefined;
+  /** Who decided the approvals that this call answers. */
+  actor?: string | undefined;
 }
 
 /** What the destination says about a run's work. */
@@ -289,6 +320,8 @@ export type Watched<M> = Pick<Wrapped, Extract<keyof M, keyof Wrapped>> & {
   outcome(runId: string, facts: OutcomeFacts): void;
   /** Resolves when what was recorded before it is delivered or given up; never rejects. */
   flush(): Promise<void>;
+  /** How often the hook itself failed in this process, and on what type of error. */
+  stats(): { faults: number; last: string | undefined };
 };
 
 /** What `watch` looks for in the module, or in any object that has some of it. */

@@ -1,5 +1,5 @@
 // The Node door: all of the edge-safe one, and the file sink.
-import type { Sink } from './index.js';
+import type { CountingSink, SinkLimits } from './index.js';
 
 export * from './index.js';
 
@@ -7,4 +7,4 @@ export * from './index.js';
  * Appends NDJSON to a file.
  * @param path without it, a file of this process in the spool that `stopcause` reads
  */
-export function fileSink(path?: string | URL): Sink;
+export function fileSink(path?: string | URL, limits?: SinkLimits): CountingSink;

@@ -1,53 +1,51 @@
-// CPU time per run, bare and watched, in one process by short turns: the machine is shared and the JIT has moods, so
-// what counts is the median over many rounds, each against the bare turn of the same round. `bare` stands there twice:
-// what the second differs by is the noise. The collector runs when it likes: forcing it throws compiled code away too.
-import { doors, watchers } from './loads.js';
+// CPU time per run, bare and watched, each in a process of its own that works in short turns while the others wait.
+//
+// Processes, because what a watcher turns on stays on for the whole process: async context alone makes every promise
+// dearer, also those of a bare call beside it. Turns, because the machine is shared: neighbours only ever make a turn
+// dearer, so what counts is the turn that nine in ten were dearer than. `bare` stands there twice: what the second
+// differs by is the noise. `context` is bare in a host whose tracing or framework has async context on already.
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
 
-const ROUNDS = 500;
-const RUNS = { generateText: 10, streamText: 3 }; // a turn; about 10 ms
-const WARM_UP = 50;
+const ROUNDS = 300;
+const RUNS = { generateText: 30, streamText: 8 }; // a turn; about 15 ms
+const WARM_UP = 60;
+const WATCHERS = ['bare', 'again', 'callbacks', 'function', 'file', 'context', 'function+context'];
 
 /**
  * @param {string} file where the file sink writes
  * @param {number} share of the rounds; 1 is all of them
- * @yields {{door: string, watcher: string, us: number, addedUs: number, ratio: number}} medians, microseconds a run
+ * @yields {{door: string, watcher: string, us: number, addedUs: number, ratio: number}} microseconds a run
  */
 export async function* cpuFigures(file, share = 1) {
-  const { bare, ...watched } = watchers(file);
-  const apis = { bare, again: bare, ...watched };
+  const workers = WATCHERS.map((watcher) => fork(new URL('worker.js', import.meta.url), [watcher, file]));
   for (const [door, runs] of Object.entries(RUNS)) {
-    const turns = await take((api) => turn(doors[door], api, runs), apis, ROUNDS * share);
-    for (const watcher of Object.keys(apis)) yield { door, watcher, ...against(turns.bare, turns[watcher]) };
+    const turns = await take(workers, { door, runs }, Math.ceil(ROUNDS * share));
+    const beside = (watcher) => turns[WATCHERS.indexOf(watcher.endsWith('+context') ? 'context' : 'bare')];
+    for (const [index, watcher] of WATCHERS.entries())
+      yield { door, watcher, ...against(beside(watcher), turns[index]) };
   }
+  for (const worker of workers) worker.disconnect();
 }
 
-async function take(measure, apis, rounds) {
-  const names = Object.keys(apis);
-  const turns = Object.fromEntries(names.map((name) => [name, []]));
+async function take(workers, work, rounds) {
+  const turns = workers.map(() => []);
   for (let round = -WARM_UP; round < rounds; round++) {
-    for (const name of rotated(names, round + WARM_UP)) {
-      const us = await measure(apis[name]);
-      if (round >= 0) turns[name].push(us);
+    for (const index of rotated(workers.length, round + WARM_UP)) {
+      workers[index].send(work);
+      const [us] = await once(workers[index], 'message');
+      if (round >= 0) turns[index].push(us);
     }
   }
   return turns;
 }
 
 /** Every watcher stands at every place of a round, as often as the others. */
-const rotated = (names, by) => names.map((_, index) => names[(index + by) % names.length]);
-
-/** Microseconds a run, with all that it leaves to be done behind. */
-async function turn(run, api, runs) {
-  const before = process.cpuUsage();
-  for (let done = 0; done < runs; done++) await run(api);
-  await api.flush();
-  const { user, system } = process.cpuUsage(before);
-  return (user + system) / runs;
-}
+const rotated = (count, by) => Array.from({ length: count }, (_, index) => (index + by) % count);
 
 function against(bare, turns) {
-  const addedUs = median(turns.map((us, round) => us - bare[round]));
-  return { us: median(turns), addedUs, ratio: 1 + addedUs / median(bare) };
+  const [us, floor] = [low(turns), low(bare)];
+  return { us, addedUs: us - floor, ratio: us / floor };
 }
 
-const median = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)];
+const low = (values) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 10)];

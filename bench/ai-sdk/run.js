@@ -26,14 +26,14 @@ async function cpu(file, share) {
       watcher === 'bare'
         ? ''
         : `${number(addedUs, 1).padStart(10)} us more ${number((ratio - 1) * 100, 1).padStart(7)} %`;
-    console.log(`${`ai-sdk: ${door}, ${watcher}`.padEnd(34)}${number(us, 1).padStart(12)} us CPU a run  ${added}`);
+    console.log(`${`ai-sdk: ${door}, ${watcher}`.padEnd(42)}${number(us, 1).padStart(12)} us CPU a run  ${added}`);
   }
 }
 
 async function memory(file, share) {
   for await (const { door, watcher, heap } of memoryFigures(file, share)) {
     const sizes = heap.map((mb) => number(mb, 1).padStart(8)).join('');
-    console.log(`${`ai-sdk: heap, ${door}, ${watcher}`.padEnd(34)}${sizes} MB after 2,000, 10,000, 20,000 runs`);
+    console.log(`${`ai-sdk: heap, ${door}, ${watcher}`.padEnd(42)}${sizes} MB after 2,000, 10,000, 20,000 runs`);
   }
 }
 
@@ -49,5 +49,5 @@ const file = join(folder, 'receipts.ndjson');
 if (what === 'profile') await profile(file, argument ?? 'generateText');
 if (what === 'all' || what === 'cpu') await cpu(file, Number(argument ?? 1));
 if (what === 'all' || what === 'memory') await memory(file, Number(argument ?? 1));
-if (what !== 'profile') console.log(`${'ai-sdk: unhandled rejections'.padEnd(34)}${String(rejections).padStart(12)}`);
+if (what !== 'profile') console.log(`${'ai-sdk: unhandled rejections'.padEnd(42)}${String(rejections).padStart(12)}`);
 rmSync(folder, { recursive: true });
