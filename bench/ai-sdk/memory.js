@@ -23,7 +23,10 @@ async function grown(run, api, share) {
   const heap = [];
   let done = 0;
   for (const stop of STOPS) {
-    for (; done < stop * share; done += AT_ONCE) await Promise.all(Array.from({ length: AT_ONCE }, () => run(api)));
+    for (; done < stop * share; done += AT_ONCE) {
+      await Promise.all(Array.from({ length: AT_ONCE }, () => run(api)));
+      await turn(); // a real model waits for its network, and what is done behind gets its turn
+    }
     heap.push(await settledHeap(api));
   }
   return heap;
