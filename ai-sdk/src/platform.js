@@ -68,7 +68,8 @@ export function complain(text) {
  * @returns {string}
  */
 export function codeOf(error) {
-  return typeof error?.code === 'string' ? error.code : String(error?.name ?? 'unknown');
+  const code = String(error?.code ?? error?.name);
+  return /^\w{1,40}$/.test(code) ? code : 'unknown';
 }
 
 // Taken when the hook is loaded: a host's test that fakes the clock later must not stop records.

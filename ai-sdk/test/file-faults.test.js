@@ -92,16 +92,17 @@ inFolder('a write that is torn goes on with the torn line on a line of its own',
   let writes = 0;
   t.mock.method(handle, 'write', function (bytes, at) {
     writes += 1;
-    if (writes === 2) throw full;
-    return real.call(this, bytes, at, writes === 1 ? 10 : undefined); // "second\nth" and then no room
+    if (writes % 2 === 0) throw full;
+    return real.call(this, bytes, at, [10, undefined, 3][writes - 1]); // room for "second\nthi", then for "\nth"
   });
 
   const answer = await file.append(['second', 'third', 'fourth']);
   assert.deepEqual(answer, { rest: 'retry', done: 1, why: 'ENOSPC' });
+  assert.deepEqual(await file.append(['third', 'fourth']), { rest: 'retry', done: 0, why: 'ENOSPC' });
   assert.equal(await file.append(['third', 'fourth']), undefined);
   await file.close();
 
-  assert.deepEqual(await read(path), ['first', 'second', 'thi', 'third', 'fourth']);
+  assert.deepEqual(await read(path), ['first', 'second', 'thi', 'th', 'third', 'fourth']);
 });
 
 inFolder('a disk that does not keep what it took is no delivery', async (folder, t) => {

@@ -74,7 +74,7 @@ test('closing over a dead sink is bounded, and what is left is counted', async (
 });
 
 test('memory stays bounded over a dead sink', async () => {
-  const { box } = outbox(fails, { maxQueue: 500, retry: { firstMs: 1, mostMs: 1 } });
+  const { box } = outbox(fails, { maxQueue: 500, flushMs: 10, retry: { firstMs: 1, mostMs: 1 } });
   const held = () => {
     globalThis.gc();
     return process.memoryUsage().heapUsed;

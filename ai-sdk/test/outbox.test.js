@@ -217,3 +217,18 @@ test('a personal value is hashed behind, by WebCrypto, and what follows keeps it
   assert.match(batches[0][0].thread_id, /^hmac:[0-9a-f]{32}$/);
   assert.equal(batches[0][1].thread_id, 't1');
 });
+
+test('what is said of a failure holds its code, never its text', async () => {
+  const canary = 'some words of a prompt';
+  const { box } = outbox((number) => {
+    if (number === 1) throw Object.assign(new Error(canary), { name: canary });
+    if (number === 2) throw Object.assign(new TypeError(canary), { cause: { code: 'ECONNRESET' } });
+  });
+
+  box.accept(receipt());
+  await box.flush();
+
+  assert.match(complaints()[0], /cannot deliver \(unknown\)/);
+  assert.match(complaints()[1], /cannot deliver \(ECONNRESET\)/);
+  assert.ok(!complaints().join().includes(canary));
+});
