@@ -232,11 +232,20 @@ def last_lines(folder: Path, size: int = _TAIL) -> Iterator[bytes]:
     numbers = segments.numbers(folder) if is_folder(folder) else []
     if not numbers:
         return
-    with segments.path_of(folder, numbers[-1]).open("rb") as file:
+    yield from islice(_tail(segments.path_of(folder, numbers[-1]), size), 1, None)  # the first is the header, or torn
+
+
+def lines_of(path: Path, size: int = _TAIL) -> list[bytes]:
+    """The whole lines at the end of a file that has no header."""
+    lines = _tail(path, size)
+    return lines if path.stat().st_size <= size else lines[1:]
+
+
+def _tail(path: Path, size: int) -> list[bytes]:
+    with path.open("rb") as file:
         end = file.seek(0, os.SEEK_END)
         file.seek(max(0, end - size))
-        lines = file.read(size).split(b"\n")[:-1]  # the last part is torn, or being written
-    yield from islice(lines, 1, None)  # the first is the header, or not whole
+        return file.read(size).split(b"\n")[:-1]  # the last part is torn, or being written
 
 
 def journal_written_at(store: Path) -> datetime | None:
@@ -303,15 +312,18 @@ def check_spool(spool: Path, now: datetime) -> list[Check]:
     """What hooks left and nobody took in, and whether its writer lives."""
     try:
         waiting = [each for folder in spool_folders(spool) if (each := _waiting(folder))]
+        loose = [path.stat() for path in loose_files(spool)]
     except OSError as error:
         return [Check("spool", State.BAD, f"{error.filename}: {error.strerror}", listed(spool))]
-    if not waiting:
+    if not waiting and not loose:
         return [Check("spool", State.OK, "nothing waits there" if is_folder(spool) else "there is none")]
-    oldest = age(now - datetime.fromtimestamp(min(since for _, _, since, _ in waiting), UTC))
+    since = min([*(since for _, _, since, _ in waiting), *(each.st_mtime for each in loose)])
+    oldest = age(now - datetime.fromtimestamp(since, UTC))
     dead = sum(not held for _, _, _, held in waiting)
-    files = sum(number for number, _, _, _ in waiting)
-    size = megabytes(sum(size for _, size, _, _ in waiting))
-    said = f"{count(files, 'file')} of {count(len(waiting), 'writer')}, {size}, the oldest {oldest} old"
+    files = sum(number for number, _, _, _ in waiting) + len(loose)
+    size = megabytes(sum(size for _, size, _, _ in waiting) + sum(each.st_size for each in loose))
+    writers = count(len(waiting) + len(loose), "writer")
+    said = f"{count(files, 'file')} of {writers}, {size}, the oldest {oldest} old"
     if dead:
         said += f"; {count(dead, 'writer')} no longer running"
     return [Check("spool", State.LOOK, said, Hint(("ingest", spool)))]
@@ -322,6 +334,15 @@ def spool_folders(spool: Path) -> list[Path]:
     if not is_folder(spool):
         return []
     return [spool, *sorted(path for path in spool.iterdir() if is_folder(path))]
+
+
+def loose_files(spool: Path) -> list[Path]:
+    """Files of hooks that keep no journal there (Node has no file locks): one of each process, oldest first."""
+    if not is_folder(spool):
+        return []
+    own = {segments.path_of(spool, number) for number in segments.numbers(spool)}
+    found = [path for path in spool.glob("*.ndjson") if path not in own and path.is_file() and path.stat().st_size]
+    return sorted(found, key=lambda path: path.stat().st_mtime)
 
 
 def _waiting(folder: Path) -> tuple[int, int, float, bool] | None:

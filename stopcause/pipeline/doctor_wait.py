@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from stopcause.pipeline.doctor_files import last_lines, spool_folders
+from stopcause.pipeline.doctor_files import last_lines, lines_of, loose_files, spool_folders
 from stopcause.pipeline.keeper import journal_folder
 from stopcause.receipts import codec
 from stopcause.receipts.codec import LineError
@@ -35,9 +35,8 @@ def wait_for_record(store: Path, spool: Path, timeout_s: float) -> Arrived | Non
 
 def _newest(store: Path, spool: Path) -> Iterator[Arrived]:
     """The newest record of each place that has one."""
-    places = [("journal", journal_folder(store)), *(("spool", folder) for folder in spool_folders(spool))]
-    for where, folder in places:
-        for line in reversed(list(last_lines(folder))):
+    for where, folder, lines in _places(store, spool):
+        for line in reversed(lines):
             read = codec.read_line(line)
             if not isinstance(read, LineError):
                 yield Arrived(
@@ -50,3 +49,12 @@ def _newest(store: Path, spool: Path) -> Iterator[Arrived]:
                     read.at,
                 )
                 break
+
+
+def _places(store: Path, spool: Path) -> Iterator[tuple[str, Path, list[bytes]]]:
+    """Where a record can have arrived: what kind of place, which, and its last lines."""
+    yield "journal", journal_folder(store), list(last_lines(journal_folder(store)))
+    for folder in spool_folders(spool):
+        yield "spool", folder, list(last_lines(folder))
+    for path in reversed(loose_files(spool)):
+        yield "spool", spool, lines_of(path)

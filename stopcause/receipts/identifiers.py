@@ -7,6 +7,7 @@ person's handle is expected: `thread_id`, `owner`, `actor`, labels. By what, say
 from __future__ import annotations
 
 import re
+import unicodedata
 from functools import lru_cache
 
 IDENTIFIER_PATTERN = r"^[A-Za-z0-9._:/@#+=~-]{1,200}$"
@@ -53,7 +54,8 @@ def is_identifier(text: str) -> bool:
 def display_name(text: str) -> str | None:
     """The display name that `text` gives once spaces are `_`, or None where it cannot be one. For writers."""
     name = "_".join(text.split())
-    return name if _DISPLAY_NAME.fullmatch(name) else None
+    fits = _DISPLAY_NAME.fullmatch(name) and (name.isascii() or not any(unicodedata.category(c) == "No" for c in name))
+    return name if fits else None  # ² and ½ are letters to Python's engine and none to the one that reads records
 
 
 @lru_cache(maxsize=4096)

@@ -374,6 +374,19 @@ def test_what_waits_in_the_spool_is_said_with_whether_its_writer_lives(store: Pa
     assert after.do == Hint(("ingest", spool))
 
 
+def test_a_file_of_a_hook_that_keeps_no_journal_waits_too(store: Path) -> None:
+    spool = store.parent / "spool"
+    spool.mkdir()
+    (spool / "ai-sdk-1-ab.ndjson").write_bytes(line() + b"\n")
+    (spool / "ai-sdk-2-cd.ndjson").write_bytes(b"")
+
+    said = check(store, "spool")
+
+    assert said.state is State.LOOK
+    assert "1 file of 1 writer" in said.said
+    assert said.do == Hint(("ingest", spool))
+
+
 def test_looking_at_a_spool_does_not_keep_its_writer_out(store: Path) -> None:
     spool = store.parent / "spool"
     with Journal(spool) as writer:

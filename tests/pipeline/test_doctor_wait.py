@@ -47,6 +47,17 @@ def test_waiting_sees_what_a_hook_left_in_the_spool(tmp_path: Path) -> None:
     assert (found.where, found.folder, found.run_id) == ("spool", tmp_path / "spool" / "p1", "r9")
 
 
+def test_waiting_sees_a_file_of_a_hook_that_keeps_no_journal(tmp_path: Path) -> None:
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    (spool / "ai-sdk-1-ab.ndjson").write_bytes(line(run_id="r9") + b"\n" + b'{"torn')
+
+    found = wait_for_record(tmp_path / "s.duckdb", spool, 5)
+
+    assert found is not None
+    assert (found.where, found.folder, found.run_id) == ("spool", spool, "r9")
+
+
 def test_waiting_for_nothing_ends_in_time_and_makes_nothing(tmp_path: Path) -> None:
     began = time.monotonic()
 

@@ -35,6 +35,7 @@ def test_a_display_name_is_a_name_or_nothing(text: str) -> None:
         ("  invoice   agent ", "invoice_agent"),
         ("Rechnungsprüfer", "Rechnungsprüfer"),
         ("m-large-2:latest", "m-large-2:latest"),
+        ("m²", None),
         ("", None),
         ("a" * 65, None),
         ("what (is) this?", None),

@@ -35,4 +35,4 @@ def answers(script: Path, questions: Iterable[object]) -> list[Any]:
         (node(), str(script)), input=given, capture_output=True, text=True, check=False, cwd=AI_SDK, timeout=_LONGEST_S
     )
     assert run.returncode == 0, run.stderr
-    return [json.loads(line) for line in run.stdout.splitlines()]
+    return [json.loads(line) for line in run.stdout.split("\n") if line]
