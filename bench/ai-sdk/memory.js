@@ -25,7 +25,7 @@ async function grown(run, api, share) {
   for (const stop of STOPS) {
     for (; done < stop * share; done += AT_ONCE) {
       await Promise.all(Array.from({ length: AT_ONCE }, () => run(api)));
-      await turn(); // a real model waits for its network, and what is done behind gets its turn
+      await api.flush(); // a real model waits for its network, and what is done behind gets its turn
     }
     heap.push(await settledHeap(api));
   }
