@@ -6,7 +6,7 @@ import * as ai from 'ai';
 import { allPaths } from './paths/index.js';
 import { runPath } from './support/transcript.js';
 
-const paths = (await allPaths()).filter((path) => path.only === undefined);
+const paths = await allPaths();
 
 for (const quiet of [false, true]) {
   for (const path of paths) {

@@ -31,13 +31,15 @@ function waitingTool(kit, stop) {
   };
 }
 
-const hangs = (stop, entry) => (STREAM.includes(entry) ? { text: 'a few words', hang: 'midway', midway: stop } : undefined);
+const hangs = (stop, entry) =>
+  STREAM.includes(entry) ? { text: 'a few words', hang: 'midway', midway: stop } : undefined;
 const aborts = (details) => (api, kit, entry) =>
   abortedRun(api, kit, entry, {
     ...details,
     script: (its, stop) => details.script(its, stop, entry),
   });
-const inModel = (its, stop, entry) => hangs(stop, entry) ?? { before: () => setImmediate(stop), hang: 'asked' };
+const inModel = (stop, entry) => hangs(stop, entry) ?? { before: () => setImmediate(stop), hang: 'asked' };
+const whileAnswering = (_kit, stop, entry) => [inModel(stop, entry)];
 
 const users = [
   ...each(ALL, {
@@ -47,7 +49,7 @@ const users = [
     cause: 'user_abort',
     expected: bounded('user_abort'),
     ...byUser,
-    run: aborts({ script: (its, stop, entry) => [inModel(its, stop, entry)] }),
+    run: aborts({ script: whileAnswering }),
   }),
   ...each(CALLS, {
     id: 'user-abort-later',
@@ -55,7 +57,7 @@ const users = [
     cause: 'user_abort',
     expected: bounded('user_abort'),
     ...byUser,
-    run: aborts({ script: (its, stop, entry) => [look(its), inModel(its, stop, entry)] }),
+    run: aborts({ script: (its, stop, entry) => [look(its), inModel(stop, entry)] }),
   }),
   ...each(ALL, {
     id: 'user-abort-in-tool',
@@ -94,7 +96,7 @@ const users = [
     watch: () => ({ abortCause: (reason) => (reason?.code === 'SIGTERM' ? 'platform_abort' : 'user_abort') }),
     run: aborts({
       reason: (kit) => kit.own('reason', Object.assign(new Error(kit.canary), { code: 'SIGTERM' })),
-      script: (its, stop, entry) => [inModel(its, stop, entry)],
+      script: whileAnswering,
     }),
   }),
   ...each(CALLS, {
@@ -107,7 +109,7 @@ const users = [
         throw kit.say.error('CauseTrouble');
       },
     }),
-    run: aborts({ script: (its, stop, entry) => [inModel(its, stop, entry)] }),
+    run: aborts({ script: whileAnswering }),
   }),
 ];
 
@@ -122,7 +124,7 @@ const reasons = REASONS.flatMap(({ id, why, reason }) =>
     why: `the caller aborts with ${why} for a reason, and does not say who asked for it`,
     cause: 'caller_abort',
     expected: bounded('caller_abort'),
-    run: aborts({ reason, script: (its, stop, entry) => [inModel(its, stop, entry)] }),
+    run: aborts({ reason, script: whileAnswering }),
   }),
 );
 
@@ -163,10 +165,13 @@ const deadlines = [
     why: 'the deadline ends a tool of the last allowed step: the SDK returns as if the limit had stopped it',
     cause: 'time_limit',
     expected: stuck('time_limit'),
-    run: timed((kit) => [{ calls: [kit.call('slow')] }, { text: kit.say.text }], (api, kit) => ({
-      ...kit.deadline(SHORT),
-      stopWhen: kit.stopWhen({ step_limit: api.isStepCount(1) }),
-    })),
+    run: timed(
+      (kit) => [{ calls: [kit.call('slow')] }, { text: kit.say.text }],
+      (api, kit) => ({
+        ...kit.deadline(SHORT),
+        stopWhen: kit.stopWhen({ step_limit: api.isStepCount(1) }),
+      }),
+    ),
   }),
   ...each(['generateText'], {
     id: 'timeout-in-tool-with-approval',
@@ -180,7 +185,10 @@ const deadlines = [
     why: 'AbortSignal.timeout of the application: a clock, not a person',
     cause: 'time_limit',
     expected: bounded('time_limit'),
-    run: timed((kit, entry) => [look(kit), hang(kit, entry)], () => ({ abortSignal: AbortSignal.timeout(SHORT) })),
+    run: timed(
+      (kit, entry) => [look(kit), hang(kit, entry)],
+      () => ({ abortSignal: AbortSignal.timeout(SHORT) }),
+    ),
   }),
 ];
 
@@ -196,7 +204,10 @@ const sdkClocks = CLOCKS.flatMap(({ id, why, timeout, entries }) =>
     why: `the SDK’s own time-out for ${why}; a tool had answered before`,
     cause: 'time_limit',
     expected: bounded('time_limit'),
-    run: timed((kit, entry) => [look(kit), hang(kit, entry)], () => ({ timeout })),
+    run: timed(
+      (kit, entry) => [look(kit), hang(kit, entry)],
+      () => ({ timeout }),
+    ),
   }),
 );
 
@@ -210,7 +221,10 @@ const late = [
     run: async (api, kit, entry) => {
       const controller = new AbortController();
       const deaf = kit.tools.deaf.execute;
-      const execute = () => (setImmediate(() => controller.abort()), deaf());
+      const execute = () => {
+        setImmediate(() => controller.abort());
+        return deaf();
+      };
       const seen = await caught(() =>
         kit.start(api, entry, {
           model: kit.model([{ calls: [kit.call('deaf')] }, { text: kit.say.text }]),

@@ -1,16 +1,18 @@
 // A person must answer first: asked, routed or not, and what the call does that comes back with the answer.
-import { ALL, CALLS, each, failed, GENERATE, unrouted, UNPROVEN, waiting } from './each.js';
+import { ALL, CALLS, each, failed, GENERATE, UNPROVEN, unrouted, waiting } from './each.js';
 
 const ROUTE = { owner: 'team:pay', deadline: '2026-11-28T12:00:00Z', resumeToken: 'thread:77' };
 const routed = { watch: () => ({ route: ROUTE }) };
 const roomy = (api, kit) => ({ stopWhen: kit.stopWhen({ step_limit: api.isStepCount(8) }) });
 const refund = (kit) => kit.call('refund');
 
-const asks = (...turns) => (api, kit, entry) =>
-  kit.start(api, entry, {
-    model: kit.model([...turns.map((turn) => turn(kit)), { text: kit.say.text }]),
-    ...roomy(api, kit),
-  });
+const asks =
+  (...turns) =>
+  (api, kit, entry) =>
+    kit.start(api, entry, {
+      model: kit.model([...turns.map((turn) => turn(kit)), { text: kit.say.text }]),
+      ...roomy(api, kit),
+    });
 const onlyRefund = (kit) => ({ calls: [refund(kit)] });
 
 const asked = [
@@ -123,7 +125,7 @@ function automatic(status) {
 }
 
 /** Pauses once, answers as a person would, and calls again as the application would. */
-async function resume(api, kit, entry, { turns = [onlyRefund], answers, messages, then = {} }) {
+async function resume(api, kit, entry, { turns = [onlyRefund], answers, messages, more = {} }) {
   const first = await asks(...turns)(api, kit, entry);
   const conversation = await conversationOf(first, kit);
   const second = await kit.start(api, entry, {
@@ -131,7 +133,7 @@ async function resume(api, kit, entry, { turns = [onlyRefund], answers, messages
     messages: [...conversation, ...(messages ?? [{ role: 'tool', content: answers(pendingOf(conversation)) }])],
     ...roomy(api, kit),
     ...kit.stopcause({ runId: kit.runId('2') }),
-    ...then,
+    ...more,
   });
   return [first, second];
 }
@@ -142,9 +144,9 @@ async function conversationOf(result, kit) {
 }
 
 const pendingOf = (messages) =>
-  messages.flatMap((message) => (Array.isArray(message.content) ? message.content : [])).filter(
-    (part) => part.type === 'tool-approval-request',
-  );
+  messages
+    .flatMap((message) => (Array.isArray(message.content) ? message.content : []))
+    .filter((part) => part.type === 'tool-approval-request');
 const answer = (approved) => (kit) => (requests) =>
   requests.map(({ approvalId }) => ({ type: 'tool-approval-response', approvalId, approved, reason: kit.canary }));
 const yes = answer(true);
@@ -226,7 +228,7 @@ const answered = [
   }),
   ...each(['generateText'], {
     id: 'resumed-and-failed',
-    why: 'the answer was yes, and the tool that had waited throws in the last step of the run that goes on',
+    why: 'the answer was yes, the tool that had waited throws, and the model reads the error and ends by itself',
     cause: 'natural',
     expected: UNPROVEN,
     judged: (id) => `${id}-2`,
@@ -234,7 +236,7 @@ const answered = [
     run: (api, kit, entry) =>
       resume(api, kit, entry, {
         answers: yes(kit),
-        then: { tools: { ...kit.tools, refund: { ...kit.tools.refund, execute: kit.tools.broken.execute } } },
+        more: { tools: { ...kit.tools, refund: { ...kit.tools.refund, execute: kit.tools.broken.execute } } },
       }),
   }),
   ...each(GENERATE, {

@@ -1,5 +1,5 @@
 // A stop condition ends the loop: by steps, tokens, cost, a done tool or the application's own rule; alone or together.
-import { ALL, bounded, CALLS, each, GENERATE, stuck, uncertain, UNPROVEN } from './each.js';
+import { ALL, bounded, CALLS, each, GENERATE, stuck, UNPROVEN, uncertain } from './each.js';
 
 const looks = (kit, times = 9) => kit.model(Array.from({ length: times }, () => ({ calls: [kit.call('lookup')] })));
 const stops = (map) => (api, kit, entry) =>
@@ -147,7 +147,10 @@ const none = [
     expected: UNPROVEN,
     run: (api, kit, entry) =>
       kit.start(api, entry, {
-        model: kit.model([...Array.from({ length: 3 }, () => ({ calls: [kit.call('lookup')] })), { text: kit.say.text }]),
+        model: kit.model([
+          ...Array.from({ length: 3 }, () => ({ calls: [kit.call('lookup')] })),
+          { text: kit.say.text },
+        ]),
         stopWhen: kit.stopWhen({ open_end: api.isLoopFinished() }),
       }),
   }),

@@ -1,11 +1,13 @@
 // Something broke: the provider, its stream, the application's own functions, or what the call was given.
 import { APICallError } from 'ai';
-import { ALL, CALLS, each, failed, GENERATE, STREAM, uncertain, UNPROVEN } from './each.js';
+import { ALL, CALLS, each, failed, GENERATE, STREAM, UNPROVEN, uncertain } from './each.js';
 
 const roomy = (api, kit) => ({ stopWhen: kit.stopWhen({ step_limit: api.isStepCount(8) }) });
 const look = (kit) => ({ calls: [kit.call('lookup')] });
-const run = (script, more = () => ({})) => (api, kit, entry) =>
-  kit.start(api, entry, { model: kit.model(script(kit)), ...roomy(api, kit), ...more(api, kit) });
+const run =
+  (script, more = () => ({})) =>
+  (api, kit, entry) =>
+    kit.start(api, entry, { model: kit.model(script(kit)), ...roomy(api, kit), ...more(api, kit) });
 
 /** What a provider answers when it refuses: the SDK's own error class, with everything in it that must not leak. */
 function apiError(kit, statusCode, isRetryable) {
@@ -26,7 +28,12 @@ const networkError = (kit) =>
 const ANSWERS = [
   { id: '503', why: 'the provider is not available', fail: (kit) => apiError(kit, 503, true), cause: 'model_failure' },
   { id: '429', why: 'the provider says too many requests', fail: (kit) => apiError(kit, 429, true), cause: 'quota' },
-  { id: '400', why: 'the provider refuses the request', fail: (kit) => apiError(kit, 400, false), cause: 'model_failure' },
+  {
+    id: '400',
+    why: 'the provider refuses the request',
+    fail: (kit) => apiError(kit, 400, false),
+    cause: 'model_failure',
+  },
   { id: 'network', why: 'the connection broke', fail: networkError, cause: 'model_failure' },
 ];
 
@@ -63,14 +70,20 @@ const retried = [
     why: 'the provider is not available for as long as the SDK retries',
     cause: 'model_failure',
     expected: failed('model_failure'),
-    run: run((kit) => Array(3).fill({ fail: apiError(kit, 503, true) }), () => ({ maxRetries: 2 })),
+    run: run(
+      (kit) => Array(3).fill({ fail: apiError(kit, 503, true) }),
+      () => ({ maxRetries: 2 }),
+    ),
   }),
   ...each(CALLS, {
     id: 'provider-429-retries-over',
     why: 'too many requests for as long as the SDK retries',
     cause: 'quota',
     expected: failed('quota'),
-    run: run((kit) => Array(3).fill({ fail: apiError(kit, 429, true) }), () => ({ maxRetries: 2 })),
+    run: run(
+      (kit) => Array(3).fill({ fail: apiError(kit, 429, true) }),
+      () => ({ maxRetries: 2 }),
+    ),
   }),
 ];
 
@@ -176,40 +189,56 @@ const own = [
     why: 'prepareCall of the application throws before anything began',
     cause: 'host_error',
     expected: failed('host_error'),
-    run: run((kit) => [{ text: kit.say.text }], (_api, kit) => ({ prepareCall: throws(kit, 'CallTrouble') })),
+    run: run(
+      (kit) => [{ text: kit.say.text }],
+      (_api, kit) => ({ prepareCall: throws(kit, 'CallTrouble') }),
+    ),
   }),
   ...each(CALLS, {
     id: 'callbacks-throw',
     why: 'every callback of the application throws: the SDK goes on, and so does the receipt',
     cause: 'natural',
     expected: UNPROVEN,
-    run: run((kit) => [look(kit), { text: kit.say.text }], (_api, kit) => ({
-      ...Object.fromEntries(['onStart', 'onStepEnd', 'onEnd', 'onToolExecutionEnd'].map((on) => [on, throws(kit, on)])),
-    })),
+    run: run(
+      (kit) => [look(kit), { text: kit.say.text }],
+      (_api, kit) => ({
+        ...Object.fromEntries(
+          ['onStart', 'onStepEnd', 'onEnd', 'onToolExecutionEnd'].map((on) => [on, throws(kit, on)]),
+        ),
+      }),
+    ),
   }),
   ...each(CALLS, {
     id: 'callbacks-reject',
     why: 'every callback of the application rejects: the SDK goes on, and so does the receipt',
     cause: 'natural',
     expected: UNPROVEN,
-    run: run((kit) => [look(kit), { text: kit.say.text }], (_api, kit) => ({
-      ...Object.fromEntries(['onStepEnd', 'onEnd'].map((on) => [on, async () => throws(kit, on)()])),
-    })),
+    run: run(
+      (kit) => [look(kit), { text: kit.say.text }],
+      (_api, kit) => ({
+        ...Object.fromEntries(['onStepEnd', 'onEnd'].map((on) => [on, async () => throws(kit, on)()])),
+      }),
+    ),
   }),
   ...each(ALL, {
     id: 'invalid-prompt',
     why: 'neither a prompt nor a message that the SDK can read',
     cause: 'input_rejected',
     expected: failed('input_rejected'),
-    run: run((kit) => [{ text: kit.say.text }], (_api, kit) => ({ messages: [{ role: 'nobody', content: kit.canary }] })),
+    run: run(
+      (kit) => [{ text: kit.say.text }],
+      (_api, kit) => ({ messages: [{ role: 'nobody', content: kit.canary }] }),
+    ),
   }),
   ...each(CALLS, {
     id: 'tool-choice-violated',
     why: 'the application demands a tool call and the model makes none',
     cause: 'model_failure',
     expected: failed('model_failure'),
-    since: '7.0.100',
-    run: run((kit) => [{ text: kit.say.text }], () => ({ toolChoice: 'required' })),
+    run: run(
+      (kit) => [{ text: kit.say.text }],
+      () => ({ toolChoice: 'required' }),
+    ),
   }),
   ...each(GENERATE, {
     id: 'thrown-string',

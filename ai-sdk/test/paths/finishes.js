@@ -1,6 +1,6 @@
 // The model stops by itself: naturally, with nothing to show, cut off, or with a word that says nothing.
 import { z } from 'zod';
-import { ALL, CALLS, each, bounded, failed, GENERATE, seen, uncertain, UNPROVEN, VERIFIED } from './each.js';
+import { ALL, bounded, CALLS, each, failed, GENERATE, seen, UNPROVEN, uncertain, VERIFIED } from './each.js';
 
 const lookThenSay = (kit, last = {}) => kit.model([{ calls: [kit.call('lookup')] }, { text: kit.say.text, ...last }]);
 const roomy = (api, kit) => ({ stopWhen: kit.stopWhen({ step_limit: api.isStepCount(8) }) });
@@ -98,7 +98,6 @@ function unclean(finish, of) {
     id: `${of.id ?? `finish-${finish}`}-with-calls`,
     why: `finish reason ${finish} with a call that is not run: ${of.why}, and no wait`,
     cause: of.cause,
-    since: '7.0.70',
     ...of.withCalls,
     expected: of.withCalls?.expected ?? of.expected,
     run: (api, kit, entry) => {
@@ -132,7 +131,6 @@ const cutOff = [
     why: 'the stream of the provider ended without saying that it was over',
     cause: 'stream_truncated',
     expected: uncertain('stream_truncated'),
-    withCalls: { since: '7.0.149' },
   }),
   ...unclean('error', {
     why: 'the provider says that it failed, and generate returns as if nothing had happened',

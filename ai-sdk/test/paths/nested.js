@@ -1,27 +1,29 @@
 // A tool that runs an agent of its own: another run, whose parent is this one.
-import { each, failed, unrouted, UNPROVEN } from './each.js';
+import { each, failed, UNPROVEN, unrouted } from './each.js';
 
 const roomy = (api, kit, limit = 8) => ({ stopWhen: kit.stopWhen({ step_limit: api.isStepCount(limit) }) });
 const ENTRIES = ['generateText', 'streamText', 'agent.generate'];
 
 /** A run whose first step calls `helper`, which runs a child with this script; then it ends by itself. */
-const nests = (childScript, { limit = 8, parentLimit = 8, streamed = false } = {}) => (api, kit, entry) => {
-  const child = new api.ToolLoopAgent({
-    model: kit.model(childScript(kit), 'scripted-child'),
-    tools: kit.tools,
-    maxRetries: 0,
-    ...roomy(api, kit, limit),
-  });
-  const prompt = `look it up ${kit.canary}`;
-  const generate = async ({ abortSignal }) => (await child.generate({ prompt, abortSignal })).text || kit.canary;
-  const stream = async ({ abortSignal }) => (await child.stream({ prompt, abortSignal })).text;
-  const execute = (_input, options) => (streamed ? stream(options) : generate(options));
-  return kit.start(api, entry, {
-    model: kit.model([{ calls: [kit.call('helper')] }, { text: kit.say.text }]),
-    tools: { ...kit.tools, helper: { ...kit.tools.lookup, execute } },
-    ...roomy(api, kit, parentLimit),
-  });
-};
+const nests =
+  (childScript, { limit = 8, parentLimit = 8, streamed = false } = {}) =>
+  (api, kit, entry) => {
+    const child = new api.ToolLoopAgent({
+      model: kit.model(childScript(kit), 'scripted-child'),
+      tools: kit.tools,
+      maxRetries: 0,
+      ...roomy(api, kit, limit),
+    });
+    const prompt = `look it up ${kit.canary}`;
+    const generate = async ({ abortSignal }) => (await child.generate({ prompt, abortSignal })).text || kit.canary;
+    const stream = async ({ abortSignal }) => (await child.stream({ prompt, abortSignal })).text;
+    const execute = (_input, options) => (streamed ? stream(options) : generate(options));
+    return kit.start(api, entry, {
+      model: kit.model([{ calls: [kit.call('helper')] }, { text: kit.say.text }]),
+      tools: { ...kit.tools, helper: { ...kit.tools.lookup, execute } },
+      ...roomy(api, kit, parentLimit),
+    });
+  };
 const looks = (kit) => [{ calls: [kit.call('lookup')] }, { calls: [kit.call('lookup')] }, { text: kit.say.text }];
 
 export const paths = [
@@ -83,7 +85,10 @@ export const paths = [
       };
       const tools = { helper: { ...kit.tools.lookup, execute } };
       const model = kit.model([{ calls: [kit.call('helper')] }, { text: kit.say.text }]);
-      return kit.start(api, entry, { model, tools, ...roomy(api, kit) }).finally(() => (abort.abort(), left));
+      return kit.start(api, entry, { model, tools, ...roomy(api, kit) }).finally(() => {
+        abort.abort();
+        return left;
+      });
     },
   }),
 ];

@@ -1,10 +1,15 @@
 // Tools: the one that says done, the one that the client runs, the one that fails, the one that does not exist.
-import { ALL, bounded, CALLS, each, failed, seen, unrouted, UNPROVEN, VERIFIED, waiting } from './each.js';
+import { ALL, bounded, CALLS, each, failed, seen, UNPROVEN, unrouted, VERIFIED, waiting } from './each.js';
 
 const model = (kit, ...turns) => kit.model([...turns, { text: kit.say.text }, { text: kit.say.text }]);
-const stopAt = (api, kit, limit, more = {}) => ({ stopWhen: kit.stopWhen({ step_limit: api.isStepCount(limit), ...more }) });
+const stopAt = (api, kit, limit, more = {}) => ({
+  stopWhen: kit.stopWhen({ step_limit: api.isStepCount(limit), ...more }),
+});
 const doneAt = (api, kit, name) => stopAt(api, kit, 8, { done: api.hasToolCall(name) });
-const DONE = [{ name: 'step_limit', kind: 'steps', limit: 8 }, { name: 'done', kind: 'tool_call', tools: ['done'] }];
+const DONE = [
+  { name: 'step_limit', kind: 'steps', limit: 8 },
+  { name: 'done', kind: 'tool_call', tools: ['done'] },
+];
 
 const done = [
   ...each(ALL, {
@@ -181,8 +186,7 @@ const errors = [
     why: 'a call that the provider ran itself is no call of the client',
     cause: 'natural',
     expected: UNPROVEN,
-    run: (api, kit, entry) =>
-      kit.start(api, entry, { model: kit.model([providerCall(kit)]), ...stopAt(api, kit, 8) }),
+    run: (api, kit, entry) => kit.start(api, entry, { model: kit.model([providerCall(kit)]), ...stopAt(api, kit, 8) }),
   }),
   ...each(CALLS, {
     id: 'huge-tool-name',
@@ -236,7 +240,13 @@ const errors = [
 function providerCall(kit) {
   const id = 'call-p';
   const call = kit.call('web_search', { query: kit.canary }, { id, extra: { providerExecuted: true, dynamic: true } });
-  const result = { type: 'tool-result', toolCallId: id, toolName: 'web_search', result: { found: kit.canary }, dynamic: true };
+  const result = {
+    type: 'tool-result',
+    toolCallId: id,
+    toolName: 'web_search',
+    result: { found: kit.canary },
+    dynamic: true,
+  };
   return { calls: [call], parts: [result], text: kit.say.text, finish: 'stop' };
 }
 

@@ -19,17 +19,14 @@
 //     policy:    {...},                        // the operator's; null: none; without it POLICY
 //     history:   [{ name, kind, limit, tools }],         // the stop conditions that were asked; steps are recorded
 //     outcome:   (kit) => [runId, {...}],      // what the destination says afterwards, written with `outcome()`
-//     since:     '7.0.70',                     // the first version of the SDK that has what it needs
-//     only:      'reason',                     // it cannot be compared without the hook, and why
 //     settle:    async (kit) => {...},         // waits for what comes late, after `run` and before the records are read
-//     gap:       'reason',                     // what is known to fall short; the test fails when it no longer does
 //   }
 //
 // `api` has generateText, streamText, ToolLoopAgent, isStepCount, hasToolCall, isLoopFinished: the bare SDK's, or the
 // three first as watch() gave them. A path must not ask which. `kit` is made anew for every run.
 // What `run` returns is compared by digest: results with all their getters, errors with class, message and own keys,
 // arrays of chunks. Everything that the application says is marked with kit.canary: no record may hold it.
-import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { z } from 'zod';
 import { scriptedModel, untilAborted } from './models.js';
 
@@ -44,16 +41,31 @@ export const POLICY = {
 };
 
 const SHARED_EVENTS = [
-  'onStart', 'onStepStart', 'onStepEnd', 'onStepError', 'onEnd', 'onToolExecutionStart', 'onToolExecutionEnd',
-  'onLanguageModelCallStart', 'onLanguageModelCallEnd',
+  'onStart',
+  'onStepStart',
+  'onStepEnd',
+  'onStepError',
+  'onEnd',
+  'onToolExecutionStart',
+  'onToolExecutionEnd',
+  'onLanguageModelCallStart',
+  'onLanguageModelCallEnd',
 ];
 const EVENTS = {
   generateText: SHARED_EVENTS,
   streamText: [...SHARED_EVENTS, 'onChunk', 'onError', 'onAbort'],
   'agent.generate': SHARED_EVENTS,
   'agent.stream': SHARED_EVENTS,
-  settings: ['onStart', 'onStepStart', 'onStepEnd', 'onEnd', 'onToolExecutionStart', 'onToolExecutionEnd', 'onError',
-    'onAbort'],
+  settings: [
+    'onStart',
+    'onStepStart',
+    'onStepEnd',
+    'onEnd',
+    'onToolExecutionStart',
+    'onToolExecutionEnd',
+    'onError',
+    'onAbort',
+  ],
 };
 
 /**
@@ -68,9 +80,14 @@ export function makeKit({ id, hooked, quiet = false, conditions }) {
   const owned = new Map();
   const counter = { id: 0, call: 0 };
   const kit = {
-    id, hooked, quiet, events, owned, canary: CANARY,
+    id,
+    hooked,
+    quiet,
+    events,
+    owned,
+    canary: CANARY,
     ...conditions,
-    model: (script, modelId) => scriptedModel(script, modelId),
+    model: (script, modelId) => scriptedModel(script, modelId, (request) => kit.log('model', request)),
     call: (tool, input = { query: CANARY }, more = {}) => ({ tool, input, ...more }),
 
     /** The run's id; with a suffix that of another run of this path. */
@@ -84,7 +101,10 @@ export function makeKit({ id, hooked, quiet = false, conditions }) {
     stopWhen: (map) => (hooked ? map : Object.values(map)),
 
     /** Marks an object of the application's, so that its identity is compared. Returns it. */
-    own: (name, value) => (owned.set(value, name), value),
+    own: (name, value) => {
+      owned.set(value, name);
+      return value;
+    },
     /** Writes down that something happened, in order. */
     log: (name, event) => void events.push({ name, event }),
     /** Callbacks of the application that write down when and with what they were called. None where it is quiet. */
@@ -92,15 +112,17 @@ export function makeKit({ id, hooked, quiet = false, conditions }) {
     /** Ids that are the same each time, through the SDK's own knob for tests. */
     internals: () => ({
       _internal: {
-        generateId: () => `id-${(counter.id += 1)}`,
-        generateCallId: () => `sdk-${(counter.call += 1)}`,
+        generateId: () => `id-${++counter.id}`,
+        generateCallId: () => `sdk-${++counter.call}`,
         now: () => 0,
       },
     }),
     tick: () => turn(),
     sleep: (ms) => sleep(ms),
     untilAborted,
-    read, readAll, facts,
+    read,
+    readAll,
+    facts,
   };
   kit.tools = toolsOf(kit);
   kit.say = says(kit);
@@ -140,7 +162,7 @@ function toolsOf(kit) {
     refund: make('refund', { execute: answer, needsApproval: true }),
     broken: make('broken', { execute: async () => Promise.reject(kit.say.error('ToolTrouble')) }),
     slow: make('slow', { execute: (_input, { abortSignal }) => untilAborted(abortSignal) }),
-    deaf: make('deaf', { execute: async () => (await sleep(40), { answer: CANARY }) }),
+    deaf: make('deaf', { execute: async () => sleep(40, { answer: CANARY }) }),
   };
 }
 
@@ -198,8 +220,18 @@ async function readAll(result) {
 }
 
 const PROMISES = [
-  'finishReason', 'rawFinishReason', 'text', 'content', 'toolCalls', 'toolResults', 'usage', 'totalUsage', 'warnings',
-  'steps', 'response', 'output',
+  'finishReason',
+  'rawFinishReason',
+  'text',
+  'content',
+  'toolCalls',
+  'toolResults',
+  'usage',
+  'totalUsage',
+  'warnings',
+  'steps',
+  'response',
+  'output',
 ];
 
 /** What each promise of a stream's result says: `{ value }` or `{ error }`. */

@@ -32,10 +32,14 @@ const USAGE = [10, 5];
  * A model that answers each request with the next turn of its script; one request too many is an error.
  * @param {(Turn | ((options: object) => Turn))[]} script
  * @param {string} [modelId]
+ * @param {(request: object) => void} [listen] Called with what the model is asked, before it answers.
  */
-export function scriptedModel(script, modelId = 'scripted-1') {
+export function scriptedModel(script, modelId = 'scripted-1', listen = () => {}) {
   const state = { asked: 0, calls: 0 };
-  const next = (options) => turnOf(script, state, options);
+  const next = ({ abortSignal, ...request }) => {
+    listen(request);
+    return turnOf(script, state, { ...request, abortSignal });
+  };
   return new MockLanguageModelV4({
     provider: 'scripted',
     modelId,
@@ -52,7 +56,7 @@ async function turnOf(script, state, options) {
   turn.before?.();
   if (turn.fail !== undefined) throw 'value' in Object(turn.fail) ? turn.fail.value : turn.fail;
   if (turn.hang === 'asked') await untilAborted(options.abortSignal);
-  const calls = (turn.calls ?? []).map((call) => ({ id: `call-${(state.calls += 1)}`, ...call }));
+  const calls = (turn.calls ?? []).map((call) => ({ id: `call-${++state.calls}`, ...call }));
   return { ...turn, calls, number: state.asked };
 }
 

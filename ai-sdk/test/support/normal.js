@@ -5,7 +5,13 @@
 
 const BEGIN = Date.parse('2026-11-28T07:00:00Z');
 const BETWEEN_RUNS = 60_000;
-const SECONDS = { 'run.started': 0, 'run.progress': 3, 'run.stopped': 5, 'approval.updated': 30, 'outcome.recorded': 20 };
+const SECONDS = {
+  'run.started': 0,
+  'run.progress': 3,
+  'run.stopped': 5,
+  'approval.updated': 30,
+  'outcome.recorded': 20,
+};
 const LAST_PROGRESS = 4;
 const LATE_PROGRESS = 6; // of a run that had stopped
 const DURATION = 5;

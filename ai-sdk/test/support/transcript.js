@@ -113,7 +113,10 @@ function probed(ai) {
   const listen = (stopWhen) => {
     const seen = { steps: undefined };
     first ??= seen;
-    const listener = ({ steps }) => ((seen.steps = [...steps]), false);
+    const listener = ({ steps }) => {
+      seen.steps = [...steps];
+      return false;
+    };
     return [...(Array.isArray(stopWhen) ? stopWhen : [stopWhen]), listener];
   };
   const withProbe = (options) => (options?.stopWhen ? { ...options, stopWhen: listen(options.stopWhen) } : options);
