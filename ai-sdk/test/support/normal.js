@@ -3,6 +3,8 @@
 // Replaced: times (each by where in its run it stands), durations, record ids, and ids that the hook or the SDK made up.
 // Kept: everything that decides a verdict, and every time that the path itself gave.
 
+import { createHash } from 'node:crypto';
+
 const BEGIN = Date.parse('2026-11-28T07:00:00Z');
 const BETWEEN_RUNS = 60_000;
 const SECONDS = {
@@ -31,7 +33,7 @@ export function normalized(records, id) {
     const start = BEGIN + runs.indexOf(record.run_id) * BETWEEN_RUNS;
     const at = second(start, secondOf(record, stopped));
     if (record.kind === 'run.stopped') stopped.add(record.run_id);
-    return { ...placed(walk(record, { names, id, at }), start, at), record_id: recordId(index) };
+    return { ...placed(walk(record, { names, id, at }), start, at), record_id: recordId(id, index) };
   });
 }
 
@@ -42,7 +44,13 @@ function secondOf(record, stopped) {
 
 const second = (start, seconds) => brief(start + seconds * 1000);
 const brief = (ms) => new Date(ms).toISOString().replace('.000Z', 'Z');
-const recordId = (index) => `00000000-0000-7000-8000-${String(index + 1).padStart(12, '0')}`;
+
+/** Different in each file: records with one id are one record to whoever takes in the whole folder. */
+function recordId(id, index) {
+  const name = createHash('sha256').update(id).digest('hex').slice(0, 8);
+  return `00000000-0000-7000-8000-${name}${String(index + 1).padStart(4, '0')}`;
+}
+
 
 /** The times that say where in the run a record stands. */
 function placed(record, start, at) {
