@@ -3,14 +3,18 @@
 // Processes, because what a watcher turns on stays on for the whole process: async context alone makes every promise
 // dearer, also those of a bare call beside it. Turns, because the machine is shared: neighbours only ever make a turn
 // dearer, so what counts is the turn that nine in ten were dearer than. `bare` stands there twice: what the second
-// differs by is the noise. `context` is bare in a host whose tracing or framework has async context on already.
+// differs by is the noise. `context` is bare in a host whose tracing or framework has async context on already, `frame`
+// bare on the context frames that Node has from 24 on; what is watched there is held against them.
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 
 const ROUNDS = 300;
 const RUNS = { generateText: 30, streamText: 8 }; // a turn; about 15 ms
 const WARM_UP = 60;
-const WATCHERS = ['bare', 'again', 'callbacks', 'function', 'file', 'context', 'function+context'];
+const WATCHERS = ['bare', 'again', 'callbacks', 'unnested', 'function', 'file'];
+const IN_OTHER_HOSTS = ['context', 'function+context', 'frame', 'function+frame'];
+const ALL = [...WATCHERS, ...IN_OTHER_HOSTS];
+const FRAMES = '--experimental-async-context-frame';
 
 /**
  * @param {string} file where the file sink writes
@@ -18,14 +22,21 @@ const WATCHERS = ['bare', 'again', 'callbacks', 'function', 'file', 'context', '
  * @yields {{door: string, watcher: string, us: number, addedUs: number, ratio: number}} microseconds a run
  */
 export async function* cpuFigures(file, share = 1) {
-  const workers = WATCHERS.map((watcher) => fork(new URL('worker.js', import.meta.url), [watcher, file]));
+  const workers = ALL.map((watcher) => startWorker(watcher, file));
   for (const [door, runs] of Object.entries(RUNS)) {
     const turns = await take(workers, { door, runs }, Math.ceil(ROUNDS * share));
-    const beside = (watcher) => turns[WATCHERS.indexOf(watcher.endsWith('+context') ? 'context' : 'bare')];
-    for (const [index, watcher] of WATCHERS.entries())
-      yield { door, watcher, ...against(beside(watcher), turns[index]) };
+    for (const [index, watcher] of ALL.entries()) {
+      const host = ALL.indexOf(watcher.split('+')[1] ?? 'bare');
+      yield { door, watcher, ...against(turns[host], turns[index]) };
+    }
   }
   for (const worker of workers) worker.disconnect();
+}
+
+function startWorker(watcher, file) {
+  const execArgv = watcher.endsWith('frame') ? [FRAMES] : [];
+  const worker = fork(new URL('worker.js', import.meta.url), [watcher, file], { execArgv });
+  return worker.on('exit', (code) => code && process.exit(code)); // it has said why
 }
 
 async function take(workers, work, rounds) {

@@ -91,6 +91,7 @@ export function watchers(file) {
   return {
     bare: { ...ai, flush: async () => {} },
     callbacks: callbacksOnly(),
+    unnested: watch(ai, { agent: 'bench', sink: functionSink(nothing), nested: false }),
     function: watch(ai, { agent: 'bench', sink: functionSink(nothing) }),
     file: watch(ai, { agent: 'bench', sink: fileSink(file) }),
   };

@@ -4,7 +4,8 @@ import { doors, watchers } from './loads.js';
 
 const [watcher, file] = process.argv.slice(2);
 const apis = watchers(file);
-const api = { ...apis, again: apis.bare, context: apis.bare, 'function+context': apis.function }[watcher];
+const [name, host = name] = watcher.split('+');
+const api = apis[name] ?? apis.bare;
 const isRejected = () => {
   console.error(`ai-sdk: an unhandled rejection under ${watcher}`);
   process.exit(1);
@@ -12,7 +13,7 @@ const isRejected = () => {
 
 globalThis.AI_SDK_LOG_WARNINGS = false;
 process.on('unhandledRejection', isRejected);
-if (watcher.endsWith('context')) new AsyncLocalStorage().run({}, () => {}); // as tracing and web frameworks do
+if (host === 'context') new AsyncLocalStorage().run({}, () => {}); // as tracing and web frameworks do
 
 process.on('message', async ({ door, runs }) => {
   const before = process.cpuUsage();
