@@ -51,7 +51,6 @@ function recordId(id, index) {
   return `00000000-0000-7000-8000-${name}${String(index + 1).padStart(4, '0')}`;
 }
 
-
 /** The times that say where in the run a record stands. */
 function placed(record, start, at) {
   const times = { ...record, at };
