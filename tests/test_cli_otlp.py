@@ -19,7 +19,7 @@ from stopcause.pipeline.ingest import ingest
 from stopcause.pipeline.keeper import Keeper
 from stopcause.pipeline.policy_file import load_policy
 from stopcause.render.door import Door, Group
-from stopcause.resources import data_folder
+from tests.support.recordings import few
 from tests.telemetry.receivers import Reply, grpc_receiver, http_receiver, values
 
 NOW = datetime(2026, 11, 28, 9, 30, tzinfo=UTC)
@@ -41,7 +41,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """17 recorded runs, two of which still wait."""
     path = tmp_path_factory.mktemp("otlp") / "s.duckdb"
     with Keeper.open(path, load_policy(None), NOW) as keeper:
-        ingest([data_folder("fixtures") / "ai_sdk"], keeper, NOW)
+        ingest(few(), keeper, NOW)
     return path
 
 

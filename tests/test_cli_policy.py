@@ -29,6 +29,7 @@ from stopcause.pipeline.policy_init import Agent, Asked, Found, folded, folded_t
 from stopcause.render.pen import WIDTH, cells
 from stopcause.resources import data_folder
 from tests.support.machine import a_terminal
+from tests.support.recordings import only_few
 from tests.support.screens import assert_golden, screen_text
 
 ROOT = Path(__file__).parents[1]
@@ -77,7 +78,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("sys.argv", ["stopcause"])
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(cli_shared, "clock", lambda: NOW)
-    shutil.copytree(FIXTURES, tmp_path / "fixtures")
+    shutil.copytree(FIXTURES, tmp_path / "fixtures", ignore=only_few)
     (tmp_path / "strict.toml").write_text(STRICT, "utf-8")
     (tmp_path / "data").mkdir()
     return tmp_path

@@ -19,6 +19,7 @@ from stopcause.render.report import Card, Column, Found
 from stopcause.render.views import Window
 from stopcause.resources import data_folder
 from stopcause.store import reports
+from tests.support.recordings import few
 
 FIXTURES = data_folder("fixtures")
 NOW = datetime(2026, 11, 28, 9, 30, tzinfo=UTC)
@@ -38,7 +39,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> str:
     said = {"schema": "stopcause/1", "kind": "run.stopped", "stop_cause": "natural", "at": "2026-11-28T08:00:00Z"}
     lines = [{**said, "run_id": f"threaded-{n}", "thread_id": "thread-1", "agent": "+1"} for n in range(2)]
     thread.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
-    sources = [str(FIXTURES / "ai_sdk"), str(FIXTURES / "public"), str(thread)]
+    sources = [*map(str, few()), str(FIXTURES / "public"), str(thread)]
     assert CliRunner().invoke(cli.app, ["ingest", *sources, "--store", path]).exit_code == 0
     return path
 

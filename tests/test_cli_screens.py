@@ -15,6 +15,7 @@ from stopcause import cli, cli_shared
 from stopcause.render.examples import EXAMPLES
 from stopcause.render.pen import WIDTH, cells
 from stopcause.resources import data_folder
+from tests.support.recordings import only_few
 from tests.support.screens import assert_golden, screen_text
 
 SCREENS = Path(__file__).parent / "screens"
@@ -48,7 +49,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("sys.argv", ["stopcause"])
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr(cli_shared, "clock", lambda: NOW)
-    shutil.copytree(FIXTURES, tmp_path / "fixtures")
+    shutil.copytree(FIXTURES, tmp_path / "fixtures", ignore=only_few)
     return tmp_path
 
 

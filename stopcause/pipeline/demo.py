@@ -48,6 +48,7 @@ settle = "1m"
 _PAIR = ("A01", "A02")
 _NEXT = (
     Hint(("ingest", "runs.jsonl"), "records of your own agents"),
+    Hint(("connect", "ai-sdk"), "the lines that add the hook to an agent"),
     Hint(("policy", "init"), "a starter policy from the agents that it has seen"),
     Hint(("rules",), "the eight verdicts and why in this order"),
 )
@@ -83,7 +84,7 @@ def run_demo(store: Path, pen: Pen, program: str) -> Iterator[list[str]]:
     yield _replay_part(pen)
     policy = load_policy(store.parent / "policy.toml")
     yield from _store_parts(store, policy, now, pen)
-    looks = (Hint(("runs", "--attention")), Hint(("explain",), of="done-without-outcome"))
+    looks = (Hint(("runs", "--attention")), Hint(("explain",), of="generate-done-without-outcome"))
     yield ["Look around in this store:", *hint_lines(Caller(program, store), looks)]
     yield ["Next, with your own agents:", *hint_lines(Caller(program), _NEXT)]
 

@@ -21,10 +21,10 @@ from stopcause.classifier.policy import DEFAULT_POLICY
 from stopcause.errors import QueryError, QueryStoppedError, StoreError
 from stopcause.pipeline.ingest import ingest
 from stopcause.pipeline.keeper import Keeper
-from stopcause.resources import data_folder
 from stopcause.store import meanings, sandbox
 from stopcause.store.duckdb_store import DuckStore
 from stopcause.store.sandbox import Found, Limits, ask
+from tests.support.recordings import few
 
 NOW = datetime(2026, 11, 28, 12, 0, tzinfo=UTC)
 SHORT = Limits(timeout_s=2)
@@ -177,7 +177,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A folder with a store of recorded runs; whatever is asked, neither is changed by it."""
     folder = tmp_path_factory.mktemp("sandbox")
     with Keeper.open(folder / "store.duckdb", DEFAULT_POLICY, NOW) as keeper:
-        assert ingest([data_folder("fixtures") / "ai_sdk"], keeper, NOW).accepted > 30
+        assert ingest(few(), keeper, NOW).accepted > 30
     before = content(folder / "store.duckdb")
     yield folder
     assert content(folder / "store.duckdb") == before

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from stopcause.resources import data_folder
+from tests.support.recordings import few
 
 pytestmark = pytest.mark.system
 Shell = Callable[..., str]
@@ -50,8 +50,7 @@ def _wait_for_screen(tmux: str, socket: str) -> str:
 @pytest.fixture
 def store(tmp_path: Path) -> str:
     path = str(tmp_path / "store.duckdb")
-    fixtures = str(data_folder("fixtures") / "ai_sdk")
-    command = [sys.executable, "-m", "stopcause", "ingest", fixtures, "--store", path]
+    command = [sys.executable, "-m", "stopcause", "ingest", *map(str, few()), "--store", path]
     subprocess.run(command, check=True, capture_output=True, env=os.environ | {"NO_COLOR": "1"})
     return path
 
