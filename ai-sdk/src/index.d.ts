@@ -197,7 +197,9 @@ export interface SharedOptions {
 export interface WatchOptions extends SharedOptions {
   /** Without it the Node door writes into the spool; the edge-safe one records nothing and says so. */
   sink?: Sink | undefined;
-  /** False: a run inside a tool of another is not its child, and no async context is kept for it. */
+  /**
+   * A run inside a tool of another is its child. Without it: from Node 24 on, where async context costs next to nothing.
+   */
   nested?: boolean | undefined;
   /** The version of `ai`, where it cannot be found out. */
   frameworkVersion?: string | undefined;

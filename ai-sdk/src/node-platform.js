@@ -13,6 +13,7 @@ import { platform } from './platform.js';
 /** @type {Set<{idle: () => void, last: () => void}>} */
 const atExit = new Set();
 let listens = false;
+const FIRST_CHEAP = 24; // the first Node whose async context does not hang on hooks of every promise
 const detached = AsyncLocalStorage.snapshot(); // the context of loading, which is nobody's
 
 /** @param {{idle: () => void, last: () => void}} at */
@@ -49,6 +50,7 @@ function sdkVersion() {
 export function fillIn() {
   Object.assign(platform, {
     storage: AsyncLocalStorage,
+    isContextCheap: Number(process.versions.node.split('.')[0]) >= FIRST_CHEAP,
     personalKey: keptKey,
     hmac: (/** @type {Uint8Array} */ key, /** @type {string} */ text) =>
       createHmac('sha256', key).update(text).digest('hex'),

@@ -9,6 +9,7 @@
  * @typedef {object} Platform
  * @property {(name: string) => string | undefined} env  A setting of the environment; an empty one counts as not set.
  * @property {(new () => any) | undefined} storage  The class AsyncLocalStorage, or nothing.
+ * @property {boolean} isContextCheap  Whether that costs a process nothing worth a word.
  * @property {(() => Uint8Array | undefined) | undefined} personalKey  The key of the hashes that replace personal
  *   values, where the environment names none. Never throws.
  * @property {((key: Uint8Array, text: string) => string) | undefined} hmac  HMAC-SHA-256 in hex at once; without it
@@ -28,6 +29,7 @@
 export const platform = {
   env: environment,
   storage: undefined,
+  isContextCheap: false,
   personalKey: undefined,
   hmac: undefined,
   detached: (run) => run(),

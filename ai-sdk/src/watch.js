@@ -39,12 +39,14 @@ function hookOf(ai, options, sink) {
   const version = identifier(options.frameworkVersion ?? platform.sdkVersion?.());
   const writer = { adapter: '@stopcause/ai-sdk', adapter_version: VERSION, framework: 'ai-sdk' };
   if (version !== undefined) writer.framework_version = version;
-  const isNested = options.nested !== false;
+  // Before Node 24, async context makes every promise of the process dearer, the host's own too: only when asked for.
+  const isNested = options.nested ?? platform.isContextCheap;
+  const { runId: _r, attempt: _a, parentRunId: _p, resumes: _s, ...base } = cleaned(options); // of one call only
   return {
     sink,
     writer,
     isNested,
-    base: cleaned(options),
+    base,
     own: ownConditions(ai),
     waits: new Waits(),
     runs: new Pulse(),

@@ -11,8 +11,8 @@ import { once } from 'node:events';
 const ROUNDS = 300;
 const RUNS = { generateText: 30, streamText: 8 }; // a turn; about 15 ms
 const WARM_UP = 60;
-const WATCHERS = ['bare', 'again', 'callbacks', 'unnested', 'function', 'file'];
-const IN_OTHER_HOSTS = ['context', 'function+context', 'frame', 'function+frame'];
+const WATCHERS = ['bare', 'again', 'callbacks', 'function', 'file', 'nested'];
+const IN_OTHER_HOSTS = ['context', 'nested+context', 'frame', 'nested+frame'];
 const ALL = [...WATCHERS, ...IN_OTHER_HOSTS];
 const FRAMES = '--experimental-async-context-frame';
 

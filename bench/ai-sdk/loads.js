@@ -91,8 +91,8 @@ export function watchers(file) {
   return {
     bare: { ...ai, flush: async () => {} },
     callbacks: callbacksOnly(),
-    unnested: watch(ai, { agent: 'bench', sink: functionSink(nothing), nested: false }),
     function: watch(ai, { agent: 'bench', sink: functionSink(nothing) }),
+    nested: watch(ai, { agent: 'bench', sink: functionSink(nothing), nested: true }),
     file: watch(ai, { agent: 'bench', sink: fileSink(file) }),
   };
 }

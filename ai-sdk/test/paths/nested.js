@@ -26,12 +26,15 @@ const nests =
   };
 const looks = (kit) => [{ calls: [kit.call('lookup')] }, { calls: [kit.call('lookup')] }, { text: kit.say.text }];
 
+const nested = () => ({ nested: true }); // Node 22 keeps async context only when asked
+
 export const paths = [
   ...each(ENTRIES, {
     id: 'nested',
     why: 'a tool runs an agent; both end by themselves',
     cause: 'natural',
     expected: UNPROVEN,
+    watch: nested,
     run: nests(looks),
   }),
   ...each(['generateText'], {
@@ -39,6 +42,7 @@ export const paths = [
     why: 'a tool runs an agent and waits for its stream; both end by themselves',
     cause: 'natural',
     expected: UNPROVEN,
+    watch: nested,
     run: nests(looks, { streamed: true }),
   }),
   ...each(['generateText', 'streamText'], {
@@ -46,6 +50,7 @@ export const paths = [
     why: 'a tool runs an agent that its step limit stops; the parent ends by itself',
     cause: 'natural',
     expected: UNPROVEN,
+    watch: nested,
     run: nests(looks, { limit: 1 }),
   }),
   ...each(['generateText', 'streamText'], {
@@ -53,6 +58,7 @@ export const paths = [
     why: 'a tool runs an agent that needs approval; the parent ends by itself while its child waits',
     cause: 'natural',
     expected: unrouted('owner'),
+    watch: nested,
     run: nests((kit) => [{ calls: [kit.call('refund')] }]),
   }),
   ...each(['generateText', 'streamText'], {
@@ -60,6 +66,7 @@ export const paths = [
     why: 'a tool runs an agent that fails; the parent reads the error and ends by itself',
     cause: 'natural',
     expected: UNPROVEN,
+    watch: nested,
     run: nests((kit) => [{ fail: kit.say.error('ChildTrouble') }]),
   }),
   ...each(['generateText'], {
@@ -67,6 +74,7 @@ export const paths = [
     why: 'a tool runs an agent that fails in the parent’s last allowed step',
     cause: 'tool_failure',
     expected: failed('tool_failure'),
+    watch: nested,
     run: nests((kit) => [{ fail: kit.say.error('ChildTrouble') }], { parentLimit: 1 }),
   }),
   ...each(['generateText'], {
@@ -74,6 +82,7 @@ export const paths = [
     why: 'a tool starts an agent and does not wait for it: the parent ends before its child',
     cause: 'natural',
     expected: { verdict: 'FALSE_COMPLETE', reason: 'open_children' },
+    watch: nested,
     run: (api, kit, entry) => {
       const child = new api.ToolLoopAgent({ model: kit.model([{ hang: 'asked' }], 'scripted-child'), maxRetries: 0 });
       const abort = new AbortController();

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as ai from 'ai';
-import { allPaths } from './paths/index.js';
-import { runPath } from './support/transcript.js';
+import { allPaths } from '../paths/index.js';
+import { runPath } from '../support/transcript.js';
 
 const paths = await allPaths();
 

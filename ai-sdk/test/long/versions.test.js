@@ -4,9 +4,9 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import * as oldest from 'ai-oldest';
-import { allPaths } from './paths/index.js';
-import { FIXTURES } from './support/cases.js';
-import { runPath } from './support/transcript.js';
+import { allPaths } from '../paths/index.js';
+import { FIXTURES } from '../support/cases.js';
+import { runPath } from '../support/transcript.js';
 
 const CUT_OFF = ['length', 'content-filter', 'refusal', 'interrupted', 'error', 'other', 'unknown-word'];
 
