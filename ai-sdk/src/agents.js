@@ -1,12 +1,15 @@
 // ToolLoopAgent, watched: a class of the same name whose every call is a run.
 //
-// A call is made through an agent of its own with the same settings, because some callbacks (onError and onAbort of a
-// stream) can only be given to the constructor and do not say which call they are about.
-import { errorCallback, settleCall } from './calls.js';
-import { listOf } from './conditions.js';
+// Some callbacks (onError and onAbort of a stream) can only be given to an agent as a whole and do not say which call they
+// are about. So each call is made on a stand-in: the same agent, with its settings replaced for this call alone.
+import { changed, errorCallback, modelCallbacks, settleCall } from './calls.js';
+import { isMap, listOf } from './conditions.js';
 import { heard, quietly } from './guard.js';
 
 const AGENT_STEPS = 20; // the SDK's private default, which says so in a warning when it fires
+
+/** What an application said of an agent that the SDK does not understand. @type {WeakMap<object, any>} */
+const said = new WeakMap();
 
 /**
  * @param {any} Base the SDK's class @param {any} hook
@@ -14,92 +17,95 @@ const AGENT_STEPS = 20; // the SDK's private default, which says so in a warning
  */
 export function watchedAgent(Base, hook, { open, watchPromise, watchStream }) {
   const Watched = class extends Base {
-    #settings;
-
     constructor(settings) {
       super(forSdk(settings));
-      this.#settings = settings;
+      quietly(() => said.set(this, { stopcause: settings.stopcause, stopWhen: settings.stopWhen }));
     }
 
-    generate(options) {
-      const run = open([this.#settings, options], false);
-      if (run === undefined) return super.generate(forSdk(options));
-      const agent = agentOf(Base, this.#settings, run, hook);
-      return watchPromise(run, () => (agent ?? this.#bare()).generate(callOptions(options, run)));
+    async generate(options) {
+      const run = open([layerOf(this), options], false);
+      const agent = run && standIn(this, run, hook);
+      if (agent === undefined) return super.generate(forSdk(options));
+      return watchPromise(run, () => Base.prototype.generate.call(agent, callOptions(options, run)));
     }
 
-    stream(options) {
-      const run = open([this.#settings, options], true);
-      if (run === undefined) return super.stream(forSdk(options));
-      const agent = agentOf(Base, this.#settings, run, hook);
-      return watchStream(run, () => (agent ?? this.#bare()).stream(callOptions(options, run)));
-    }
-
-    #bare() {
-      return new Base(forSdk(this.#settings));
+    async stream(options) {
+      const run = open([layerOf(this), options], true);
+      const agent = run && standIn(this, run, hook);
+      if (agent === undefined) return super.stream(forSdk(options));
+      return watchStream(run, () => Base.prototype.stream.call(agent, callOptions(options, run)));
     }
   };
   return Object.defineProperty(Watched, 'name', { value: Base.name });
 }
 
-/** The agent that makes one call; nothing where its settings defeat us. */
-function agentOf(Base, settings, run, hook) {
-  let agent;
+/** What an agent says of all its runs. Of one that is not ours, or is behind a proxy, only what the SDK kept. */
+function layerOf(agent) {
+  const { id, telemetry, experimental_telemetry } = agent?.settings ?? {};
+  return { id, telemetry, experimental_telemetry, stopcause: said.get(agent)?.stopcause };
+}
+
+/** The same agent for one call; nothing where its settings cannot be read. */
+function standIn(agent, run, hook) {
+  let made;
   quietly(() => {
-    agent = new Base(watchSettings(settings, run, hook));
+    if (typeof agent.settings !== 'object') return;
+    const settings = watchSettings(agent.settings, said.get(agent)?.stopWhen, run, hook);
+    made = Object.create(agent, { settings: { value: settings } });
   });
-  return agent;
+  if (made === undefined) hook.runs.delete(run);
+  return made;
 }
 
 function callOptions(options, run) {
   const given = forSdk(options);
-  if (run.call.signal !== given.abortSignal) given.abortSignal = run.call.signal;
-  return given;
+  const signal = run.takeSignal();
+  return signal === given.abortSignal ? given : changed(given, { abortSignal: signal });
 }
 
 /** Options without what only we understand. */
 export function forSdk(options) {
   if (typeof options !== 'object' || options === null) return options;
-  const { stopcause: _, ...rest } = options;
-  if (rest.stopWhen !== undefined) rest.stopWhen = plainConditions(rest.stopWhen);
-  return rest;
+  const given = changed(options, {});
+  delete given.stopcause;
+  if (isMap(given.stopWhen)) given.stopWhen = listOf(given.stopWhen);
+  return given;
 }
 
-const plainConditions = (stopWhen) => (typeof stopWhen === 'object' && stopWhen !== null ? listOf(stopWhen) : stopWhen);
-
-function watchSettings(settings, run, hook) {
-  const plain = forSdk(settings);
-  const own = (name, alias) => plain[name] ?? plain[alias];
+function watchSettings(settings, stopWhen, run, hook) {
+  const own = (name, alias) => settings[name] ?? settings[alias];
   const ears = {
     onStepStart: heard(own('onStepStart', 'experimental_onStepStart'), () => run.stepBegan()),
     onStepEnd: heard(own('onStepEnd', 'onStepFinish'), (step) => run.stepEnded(step)),
-    onToolExecutionStart: heard(plain.onToolExecutionStart, () => run.toolStarted()),
-    onToolExecutionEnd: heard(plain.onToolExecutionEnd, (event) =>
+    onToolExecutionStart: heard(settings.onToolExecutionStart, () => run.toolStarted()),
+    onToolExecutionEnd: heard(settings.onToolExecutionEnd, (event) =>
       run.toolEnded(event.toolCall, event.toolOutput?.type === 'tool-error'),
     ),
-    prepareCall: preparedCall(settings, plain, run, hook),
+    prepareCall: preparedCall(settings, stopWhen, run, hook),
   };
-  return { ...plain, ...ears, ...(run.call.isStream ? streamEars(plain, run) : {}) };
+  return { ...settings, ...ears, ...(run.call.isStream ? streamEars(settings, run) : {}) };
 }
 
-function streamEars(plain, run) {
-  const ears = { onAbort: heard(plain.onAbort, ({ reason }) => run.stop({ how: 'aborted', reason }, 'callback')) };
-  if ((plain.output ?? undefined) === undefined || (plain.onEnd ?? plain.onFinish ?? undefined) !== undefined) {
-    ears.onEnd = heard(plain.onEnd ?? plain.onFinish, () => run.stop({ how: 'returned' }, 'callback'));
+function streamEars(settings, run) {
+  const ears = { onAbort: heard(settings.onAbort, ({ reason }) => run.stop({ how: 'aborted', reason }, 'callback')) };
+  const onEnd = settings.onEnd ?? settings.onFinish;
+  if ((settings.output ?? undefined) === undefined || (onEnd ?? undefined) !== undefined) {
+    ears.onEnd = heard(onEnd, () => run.stop({ how: 'returned' }, 'callback'));
   }
-  const onError = errorCallback(plain, run);
+  const onError = errorCallback(settings, run);
   return onError === undefined ? ears : { ...ears, onError };
 }
 
 /** The last word on a call's options is prepareCall's. It sees what it would see without us. */
-function preparedCall(settings, plain, run, hook) {
+function preparedCall(settings, stopWhen, run, hook) {
   return async (args) => {
-    const made = (await plain.prepareCall?.(args)) ?? args;
+    const made = (await settings.prepareCall?.(args)) ?? args;
     let given = made;
     quietly(() => {
-      const fallback = { limit: made.stopWhen === undefined ? 1 : AGENT_STEPS, when: defaultOf(made, args, plain) };
-      const stopWhen = settleCall(asCalled(made, run), run, hook, fallback, namesOf(settings.stopWhen));
-      given = { ...made, stopWhen, onStepError: heard(made.onStepError, ({ error }) => run.stepFailed(error)) };
+      const fallback = { limit: made.stopWhen === undefined ? 1 : AGENT_STEPS, when: defaultOf(made, args, settings) };
+      const asked = settleCall(asCalled(made, run), run, hook, fallback, namesOf(stopWhen));
+      const onStepError = heard(made.onStepError, ({ error }) => run.stepFailed(error));
+      given = { ...made, ...modelCallbacks(made, run), stopWhen: asked, onStepError };
     });
     return given;
   };
@@ -109,13 +115,11 @@ function preparedCall(settings, plain, run, hook) {
 const asCalled = (made, run) => ({ ...made, timeout: run.call.timeout ?? made.timeout });
 
 /** The function that the SDK itself put in, if it is still there; or its default for a call without conditions. */
-function defaultOf(made, args, plain) {
+function defaultOf(made, args, settings) {
   if (made.stopWhen === undefined) return ({ steps }) => steps.length === 1;
-  return plain.stopWhen === undefined && made.stopWhen === args.stopWhen ? args.stopWhen : undefined;
+  return (settings.stopWhen ?? undefined) === undefined && made.stopWhen === args.stopWhen ? args.stopWhen : undefined;
 }
 
 /** Names that the settings gave; prepareCall may keep the conditions and drop the map. */
-function namesOf(stopWhen) {
-  const isMap = typeof stopWhen === 'object' && stopWhen !== null && !Array.isArray(stopWhen);
-  return new Map(isMap ? Object.entries(stopWhen).map(([name, when]) => [when, name]) : []);
-}
+const namesOf = (stopWhen) =>
+  new Map(isMap(stopWhen) ? Object.entries(stopWhen).map(([name, when]) => [when, name]) : []);

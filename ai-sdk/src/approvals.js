@@ -2,9 +2,12 @@
 //
 // Here: approvals of a receipt, the application's route, and the link from a resumed call to the run that waited.
 // Not here: the decision itself; the SDK only tells that there is one.
+import { atOnce } from './guard.js';
+import { isPersonal } from './personal.js';
 import { displayName, identifier, time } from './records.js';
 
-const MOST_WAITS = 10_000; // remembered in this process, so that a resumed call finds its run
+const MOST_WAITS = 20_000; // ids remembered in this process, two for each wait, so that a resumed call finds its run
+const MOST_ANSWERS = 64; // in one message; what a client sends is not ours to bound otherwise
 
 /**
  * What the application may say about a wait.
@@ -43,7 +46,11 @@ export function approvalFact(wait, route, runId, at, index) {
   };
   assign(fact, 'tool', displayName(wait.tool));
   assign(fact, 'tool_call_id', identifier(wait.toolCallId));
-  assignRoute(fact, routeOf(route, { ...wait, runId }));
+  try {
+    assignRoute(fact, atOnce(typeof route === 'function' ? route({ ...wait, runId }) : route) ?? {});
+  } catch {
+    // a route that fails is a wait without an owner, and shows as one
+  }
   fact.state = fact.owner === undefined ? 'requested' : 'routed';
   return fact;
 }
@@ -54,21 +61,13 @@ export function approvalFact(wait, route, runId, at, index) {
  */
 export function decidedFacts(answers) {
   return answers
-    .filter((answer) => identifier(answer.approvalId) !== undefined)
+    .filter((answer) => isId(answer.approvalId))
     .map((answer) => {
       const fact = { approval_id: answer.approvalId, state: 'decided', decision: answer.decision };
       assign(fact, 'tool_call_id', identifier(answer.toolCallId));
       if (answer.isExecuted) fact.executed = true;
       return fact;
     });
-}
-
-function routeOf(route, wait) {
-  try {
-    return (typeof route === 'function' ? route(wait) : route) ?? {};
-  } catch {
-    return {}; // a route that fails is a wait without an owner, and shows as one
-  }
 }
 
 function assignRoute(fact, route) {
@@ -88,11 +87,15 @@ function assign(fact, key, value) {
 export class Waits {
   #runs = new Map();
 
-  /** @param {string} key approval or tool-call id @param {object} run what `Run` knows of a wait */
+  /**
+   * Some providers number their calls anew in each answer: an id that two runs wait by names neither.
+   * @param {string} key approval or tool-call id @param {object} run what `Run` knows of a wait
+   */
   remember(key, run) {
     if (typeof key !== 'string' || key.length > 200) return;
+    const known = this.#runs.get(key);
     this.#runs.delete(key);
-    this.#runs.set(key, run);
+    this.#runs.set(key, known === undefined || known.runId === run.runId ? run : { kind: run.kind, isShared: true });
     if (this.#runs.size > MOST_WAITS) this.#runs.delete(this.#runs.keys().next().value);
   }
 
@@ -102,32 +105,47 @@ export class Waits {
   }
 }
 
+/** One for the process: a hook made anew for each request still finds the run that waited. */
+export const waits = new Waits();
+
 /**
  * @typedef {{approvalId: string, toolCallId?: string, decision: 'approved' | 'denied' | 'answered', run?: any,
  *   isExecuted?: boolean}} Answer
  */
 
+/** @param {unknown} id of an approval, as a client may have sent it */
+export const isId = (id) => identifier(id) !== undefined && !isPersonal(id);
+
 /**
  * What a call answers: the decisions and results in its last message, which is where the SDK looks for them too.
  * Only types and ids are looked at.
- * @param {any} options of the call @param {Waits} waits
+ * @param {any} options of the call
  * @returns {Answer[]}
  */
-export function answersOf(options, waits) {
+export function answersOf(options) {
   const messages = options.messages ?? options.prompt;
   const last = Array.isArray(messages) ? messages[messages.length - 1] : undefined;
   if (last?.role !== 'tool' || !Array.isArray(last.content)) return [];
-  return last.content.map((part) => answerOf(part, waits)).filter((answer) => answer !== undefined);
+  const parts = last.content.slice(0, MOST_ANSWERS);
+  const done = new Set(parts.filter((part) => part?.type === 'tool-result').map((part) => part.toolCallId));
+  return parts.map((part) => answerOf(part, done)).filter((answer) => answer !== undefined);
 }
 
-function answerOf(part, waits) {
-  if (part?.type === 'tool-approval-response') {
-    const run = waits.find(part.approvalId);
-    const decision = part.approved ? 'approved' : 'denied';
-    return { approvalId: part.approvalId, toolCallId: run?.toolCallId, decision, run };
-  }
+function answerOf(part, done) {
+  if (part?.type === 'tool-approval-response') return decisionOf(part, done);
   // A result of a call that nobody waited for belongs to another loop than ours.
   const run = part?.type === 'tool-result' ? waits.find(part.toolCallId) : undefined;
   if (run?.kind !== 'external') return undefined;
-  return { approvalId: run.approvalId, toolCallId: part.toolCallId, decision: 'answered', run };
+  const { toolCallId } = part;
+  if (run.isShared) return { approvalId: toolCallId, toolCallId, decision: 'answered' };
+  return { approvalId: run.approvalId, toolCallId, decision: 'answered', run };
+}
+
+/** A decision whose call has its result beside it was acted on before. */
+function decisionOf(part, done) {
+  const known = waits.find(part.approvalId);
+  const run = known?.isShared ? undefined : known;
+  if (run !== undefined && done.has(run.toolCallId)) return undefined;
+  const decision = part.approved ? 'approved' : 'denied';
+  return { approvalId: part.approvalId, toolCallId: run?.toolCallId, decision, run };
 }

@@ -17,12 +17,22 @@ export function watchCallbacks(options, run) {
     onStepStart: heard(own('onStepStart', 'experimental_onStepStart'), () => run.stepBegan()),
     onStepEnd: heard(own('onStepEnd', 'onStepFinish'), (step) => run.stepEnded(step)),
     onStepError: heard(options.onStepError, ({ error }) => run.stepFailed(error)),
+    ...modelCallbacks(options, run),
     onToolExecutionStart: heard(own('onToolExecutionStart', 'experimental_onToolCallStart'), () => run.toolStarted()),
     onToolExecutionEnd: heard(own('onToolExecutionEnd', 'experimental_onToolCallFinish'), (event) =>
       run.toolEnded(event.toolCall, event.toolOutput?.type === 'tool-error'),
     ),
   };
   return run.call.isStream ? { ...ears, ...streamCallbacks(options, run) } : ears;
+}
+
+/** Whether an error came while the model was asked tells whose it is. */
+export function modelCallbacks(options, run) {
+  const own = (name) => options[`on${name}`] ?? options[`experimental_on${name}`];
+  return {
+    onLanguageModelCallStart: heard(own('LanguageModelCallStart'), () => run.modelIsAsked(true)),
+    onLanguageModelCallEnd: heard(own('LanguageModelCallEnd'), () => run.modelIsAsked(false)),
+  };
 }
 
 function streamCallbacks(options, run) {
@@ -55,10 +65,11 @@ export function settleCall(options, run, hook, fallback, known) {
   run.settle({
     watched,
     model: options.model,
+    tools: options.tools,
     timeout: timeoutOf(options.timeout),
     outputCap: options.maxOutputTokens,
     isStructured: (options.output ?? undefined) !== undefined,
-    answers: answersOf(options, hook.waits),
+    answers: answersOf(options),
   });
   run.start();
   return stopWhen;
@@ -80,7 +91,26 @@ export function timeoutOf(timeout) {
 export function signalOf(signal, deadlineMs) {
   if (deadlineMs === undefined) return signal;
   const deadline = AbortSignal.timeout(deadlineMs);
-  return signal instanceof AbortSignal ? AbortSignal.any([signal, deadline]) : deadline;
+  if (signal === undefined || signal === null) return deadline;
+  return AbortSignal.any([signal instanceof AbortSignal ? signal : followed(signal), deadline]);
+}
+
+/** A signal of another realm or of a library, as one that can be joined with ours. */
+function followed(signal) {
+  const own = new AbortController();
+  const follow = () => own.abort(signal.reason);
+  if (signal.aborted) follow();
+  else signal.addEventListener('abort', follow, { once: true });
+  return own.signal;
+}
+
+/**
+ * An application's object with other values for some keys: a copy with the same prototype, so that inherited options
+ * and getters are still found.
+ * @param {any} options @param {object} changes
+ */
+export function changed(options, changes) {
+  return Object.assign(Object.create(Object.getPrototypeOf(options)), options, changes);
 }
 
 /** What the SDK does where `stopWhen` is absent; the text of its documentation, and the same function. */

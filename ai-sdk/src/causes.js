@@ -3,7 +3,9 @@
 // Here: facts of a run in, one stop cause out. The first rule that knows an answer wins. Not here: how the facts are
 // gathered (run.js) and what an operator should believe of them (the classifier).
 import { faultOf, interruptionOf } from './faults.js';
+import { atOnce } from './guard.js';
 import { isUnsafe } from './steps.js';
+import { ABORTED } from './words.js';
 
 /**
  * @typedef {object} Facts
@@ -13,7 +15,9 @@ import { isUnsafe } from './steps.js';
  * @property {import('./conditions.js').Watched[]} fired conditions that ended the loop
  * @property {{aborted: boolean, reason: unknown}} signal the application's own, as it was at the end
  * @property {{totalMs?: number, stepMs?: number, isTool: boolean, isAny: boolean}} timeout the SDK's own timers
- * @property {number} elapsedMs
+ * @property {number} elapsedMs of the run @property {number} stepMs of the step that goes on or was the last
+ * @property {boolean} isModelAsked whether the model was being asked when it ended
+ * @property {boolean} namesDone whether the application named the tools that mean done
  * @property {unknown} [stepError] what the SDK said of a step that failed
  * @property {unknown} [streamError] what the SDK said of a stream that failed
  * @property {boolean} hostThrew whether a condition of the application threw
@@ -26,9 +30,6 @@ import { isUnsafe } from './steps.js';
  * @typedef {{cause: string, reason?: string, fault?: import('./faults.js').Fault, aborted?: boolean,
  *   findings?: {code: string, where?: string}[]}} Answer
  */
-
-/** Causes that an application may give its aborts. */
-const ABORTS = new Set(['user_abort', 'caller_abort', 'platform_abort']);
 
 /** Thrown before the first step because of what the application passed in. */
 const REFUSED_INPUTS = new Set([
@@ -43,6 +44,8 @@ const REFUSED_INPUTS = new Set([
   'AI_UnsupportedFunctionalityError',
   'AI_TypeValidationError',
 ]);
+
+const TIMER_SLACK_MS = 5; // a timer may fire a moment before the clock says so
 
 const QUOTA_STATUSES = new Set([402, 429]);
 
@@ -96,9 +99,9 @@ function interrupted(facts) {
 }
 
 function thrownInterruption(facts, error) {
-  const { signal, timeout } = facts;
+  const { signal } = facts;
   if (signal.aborted && (error === signal.reason || interruptionOf(error))) return abortAnswer(facts, signal.reason);
-  return timeout.isAny && interruptionOf(error) === 'TimeoutError' ? timeLimit(error) : undefined;
+  return interruptionOf(error) === 'TimeoutError' && isSdkTimeout(facts) ? timeLimit(error) : undefined;
 }
 
 /** A run that asks somebody stops for that, whatever the clock says. */
@@ -106,10 +109,9 @@ const isWaiting = (last) => last.requests.length > 0 || last.open.length > 0;
 
 const swallowed = (answer) => ({ ...answer, findings: [{ code: 'interruption_swallowed' }] });
 
-/** A tool's own timer is a failure of that tool; the run's timer is a bound. Where both exist, the clock decides. */
-function isSdkTimeout({ timeout, elapsedMs }) {
-  if (timeout.totalMs !== undefined && elapsedMs >= timeout.totalMs) return true;
-  return timeout.stepMs !== undefined && !timeout.isTool;
+/** The SDK's timers of a call and a step, by the clock: a tool's own timer, or a library's, is a failure of that tool. */
+function isSdkTimeout({ timeout, elapsedMs, stepMs }) {
+  return elapsedMs >= timeout.totalMs - TIMER_SLACK_MS || stepMs >= timeout.stepMs - TIMER_SLACK_MS;
 }
 
 function abortAnswer(facts, reason) {
@@ -122,8 +124,8 @@ const timeLimit = (error) => ({ cause: 'time_limit', fault: error === undefined 
 /** A signal is fired by the calling program. Whether a person was behind it, only the application can say. */
 function abortCause(chosen, reason) {
   try {
-    const cause = typeof chosen === 'function' ? chosen(reason) : chosen;
-    return ABORTS.has(cause) ? cause : 'caller_abort';
+    const cause = typeof chosen === 'function' ? atOnce(chosen(reason)) : chosen;
+    return ABORTED.has(cause) ? cause : 'caller_abort';
   } catch {
     return 'caller_abort'; // the application's own function failed; the abort is as true without its word
   }
@@ -152,9 +154,16 @@ function failure(facts, error) {
   if (facts.isStream && fault.chain.includes('AI_NoOutputGeneratedError')) return { cause: 'stream_truncated', fault };
   if (BY_CODE[fault.code] !== undefined) return { cause: BY_CODE[fault.code], fault };
   if (QUOTA_STATUSES.has(fault.status)) return { cause: 'quota', fault };
-  // The SDK names its own errors, and says when a step failed. What is neither came from the application.
-  const isModel = facts.stepError !== undefined || facts.last?.finish === 'error' || fault.chain.some(isOfSdk);
-  return { cause: isModel ? 'model_failure' : 'host_error', fault };
+  return { cause: isOfModel(facts, fault) ? 'model_failure' : 'host_error', fault };
+}
+
+/**
+ * The SDK names its own errors, and says when it asks the model. What is neither came from the application: its
+ * approvals, its hooks of tools, its prepareStep.
+ */
+function isOfModel(facts, fault) {
+  if (facts.isModelAsked || facts.last?.finish === 'error' || fault.chain.some(isOfSdk)) return true;
+  return facts.isStream && facts.stepError !== undefined;
 }
 
 const isOfSdk = (type) => type.startsWith('AI_');
@@ -163,14 +172,16 @@ function waitsForPerson({ last }) {
   return last?.requests.length > 0 ? { cause: 'approval_pending' } : undefined;
 }
 
-/** A tool that means done: called without anybody to execute it, or executed and looked for by a condition. */
-function done({ last, fired, isDone }) {
+/** A tool that means done: called without anybody to execute it, or executed in the step that a condition ended. */
+function done({ last, fired, isDone, namesDone }) {
   if (last === undefined) return undefined;
   const isOpen = !isUnsafe(last) && last.open.some((call) => isDone(call.name));
-  const isAsked = fired.some((one) => one.kind === 'tool_call' && (one.cause ?? 'explicit_done') === 'explicit_done');
+  const isAsked = namesDone ? fired.length > 0 : fired.some(meansDone);
   const isMade = isAsked && last.results.some((call) => isDone(call.name));
   return isOpen || isMade ? { cause: 'explicit_done' } : undefined;
 }
+
+const meansDone = (one) => one.kind === 'tool_call' && (one.cause ?? 'explicit_done') === 'explicit_done';
 
 /** Calls that somebody else must execute. After an unsafe finish they must not be, so that is no wait. */
 function waitsForOthers({ last }) {
@@ -178,20 +189,25 @@ function waitsForOthers({ last }) {
   return isWait ? { cause: 'external_pending' } : undefined;
 }
 
-/** A condition ended the loop before the model could see that a call had failed. */
+/** A condition ended the loop before the model could see that its calls had failed. One that worked is work done. */
 function toolFailed({ last, fired }) {
-  if (fired.length === 0 || !last?.failed.length) return undefined;
+  if (fired.length === 0 || !last?.failed.length || last.results.length > 0) return undefined;
   const call = last.failed[0];
   const cause = last.failed.every((one) => one.invalid) ? 'malformed_call' : 'tool_failure';
   return { cause, fault: { type: call.errorType, chain: [call.errorType], tool: call.name } };
 }
 
-function bounded({ fired }) {
+/** What the application declared goes before what a kind means; among kinds their order decides. */
+function bounded({ fired, last, isDone }) {
   if (fired.length === 0) return undefined;
-  const [first] = [...fired].sort((a, b) => KINDS.indexOf(a.kind) - KINDS.indexOf(b.kind));
-  const cause = causeOfCondition(first);
-  return cause === 'unknown' ? { cause, reason: 'custom_condition' } : { cause };
+  const causes = [...fired].sort((a, b) => rank(a) - rank(b)).map(causeOfCondition);
+  const cause = causes.find((one) => one !== 'unknown' && one !== 'explicit_done');
+  if (cause !== undefined) return { cause };
+  const isDenied = last?.calls.some((call) => call.state === 'denied' && isDone(call.name));
+  return isDenied ? { cause: 'approval_denied' } : { cause: 'unknown', reason: 'custom_condition' };
 }
+
+const rank = (one) => (one.cause === undefined ? KINDS.indexOf(one.kind) : -1);
 
 /**
  * The cause that a fired condition stands for.

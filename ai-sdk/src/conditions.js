@@ -2,7 +2,10 @@
 //
 // Here: how `stopWhen` (one function, a list, or a map of names) becomes a list of watched functions that answer exactly
 // as the application's own do, and the conditions that the SDK does not have. Not here: which cause follows (causes.js).
+import { atOnce } from './guard.js';
+import { complain } from './platform.js';
 import { identifier, number } from './records.js';
+import { LIMIT_KINDS, STOP_CAUSES } from './words.js';
 
 /**
  * What is known of a condition beside its answer.
@@ -12,11 +15,13 @@ import { identifier, number } from './records.js';
  * @property {(options: {steps: any[]}) => number} [observed] what it looked at, as a number
  * @property {string} [cause] the stop cause that its firing means; without one the kind decides
  * @property {string[]} [tools] the tools that a `tool_call` condition looks for
+ * @property {(step: any) => number} [priceOf] US dollars of one step
  */
 
 /**
  * One condition of one run.
- * @typedef {About & {name: string, when: Function, fired: boolean, isDone?: (tool: string) => boolean}} Watched
+ * @typedef {{name: string, kind: string, limit?: number, cause?: string, fired: boolean, seen?: number, threw?: boolean,
+ *   prices?: number[], priceOf?: (step: any) => number, isDone?: (tool: string) => boolean}} Watched
  */
 
 /** @type {WeakMap<Function, About>} */
@@ -31,8 +36,19 @@ const MOST_STEPS = 512; // a limit above this is not looked for: it shows when i
  */
 export function condition(when, about) {
   const named = (options) => when(options);
-  described.set(named, { kind: 'custom', ...about });
+  described.set(named, checked({ kind: 'custom', ...about }));
   return named;
+}
+
+/** A word that no list has would cost the whole record; it is left out, and that is said. */
+function checked({ kind, cause, tools, ...about }) {
+  const known = { ...about, kind: LIMIT_KINDS.has(kind) ? kind : 'custom' };
+  if (STOP_CAUSES.has(cause)) known.cause = cause;
+  if (Array.isArray(tools)) known.isDone = (tool) => tools.includes(tool);
+  if (known.kind !== kind) complain('condition() was given a kind that is none; it counts as custom.');
+  if (cause !== undefined && known.cause === undefined)
+    complain('condition() was given a cause that is no stop cause.');
+  return known;
 }
 
 /**
@@ -40,7 +56,7 @@ export function condition(when, about) {
  * @param {number} limit tokens, input and output
  */
 export function tokenBudget(limit) {
-  return condition(({ steps }) => totalTokens(steps) >= limit, { kind: 'tokens', limit });
+  return condition(({ steps }) => totalTokens(steps) >= limit, { kind: 'tokens', limit: bound('tokenBudget', limit) });
 }
 
 /**
@@ -50,7 +66,12 @@ export function tokenBudget(limit) {
  */
 export function costBudget(limit, priceOf) {
   const cost = ({ steps }) => exactSum(steps.map((step) => priceOf(step)));
-  return condition((options) => cost(options) >= limit, { kind: 'cost', limit, observed: cost });
+  return condition((options) => cost(options) >= limit, { kind: 'cost', limit: bound('costBudget', limit), priceOf });
+}
+
+function bound(name, limit) {
+  if (number(limit) === undefined) complain(`${name}() was given no number: it never fires.`);
+  return number(limit);
 }
 
 /** Neumaier's sum: ten steps of 0.1 reach a budget of 1, as they do in the Python conditions. */
@@ -73,13 +94,24 @@ const totalTokens = (steps) => steps.reduce((sum, step) => sum + (Number(step.us
  * @param {any} ai the module, or what the application has of it
  */
 export function ownConditions(ai) {
-  const sources = new Map();
-  const learn = (kind, make) => typeof make === 'function' && sources.set(sourceOf(make), kind);
-  learn('steps', ai.isStepCount?.(1));
-  learn('tool_call', ai.hasToolCall?.('a'));
-  learn('custom', ai.isLoopFinished?.());
+  const sources = new Map(PUBLISHED);
+  for (const [name, kind] of Object.entries(MAKERS)) {
+    try {
+      sources.set(sourceOf(ai[name]('a')), kind);
+    } catch {
+      // the application handed over only some of the module, or a stand-in that throws for what it lacks
+    }
+  }
   return sources;
 }
+
+const MAKERS = { isStepCount: 'steps', hasToolCall: 'tool_call', isLoopFinished: 'custom' };
+
+/** The same text in every 7.x as published; a bundler may change it, and then the module's own is looked at. */
+const PUBLISHED = [
+  ['({ steps }) => steps.length === stepCount', 'steps'],
+  ['() => false', 'custom'],
+];
 
 const sourceOf = (fn) => Function.prototype.toString.call(fn);
 
@@ -96,10 +128,12 @@ const NAMES = { steps: 'step_count', tool_call: 'tool_call', tokens: 'tokens', c
 export function watchConditions(stopWhen, own, fallback, known) {
   const names = namesOf(stopWhen);
   const functions = listOf(stopWhen);
+  const odd = names.find((name) => typeof stopWhen[name] !== 'function');
+  if (identifier(odd)) complain(`stopWhen.${odd} is no condition; the SDK will fail when it asks it.`);
   const watched = functions.map((when, index) => watch(when, names[index] ?? known?.get(when), own, fallback));
   settleNames(watched);
-  const asked = watched.map(ask);
-  return { watched, stopWhen: Array.isArray(stopWhen) || asked.length !== 1 ? asked : asked[0] };
+  const asked = watched.map((one, index) => ask(one, functions[index]));
+  return { watched, stopWhen: Array.isArray(stopWhen) || isMap(stopWhen) ? asked : asked[0] };
 }
 
 /**
@@ -112,20 +146,30 @@ export function listOf(stopWhen) {
 }
 
 const namesOf = (stopWhen) => (isMap(stopWhen) ? Object.keys(stopWhen) : []);
-const isMap = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/**
+ * A map from names to conditions. A `Map`, an empty object and the like are not: the SDK must refuse them, for a list
+ * without a condition would be a loop without a bound.
+ * @param {any} value
+ */
+export function isMap(value) {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const proto = Object.getPrototypeOf(value);
+  return (proto === Object.prototype || proto === null) && Object.keys(value).length > 0;
+}
 
 function watch(when, name, own, fallback) {
-  const about = aboutOf(when, own, fallback);
-  return { ...about, name: identifier(name), when, fired: false };
+  // Not the function itself: it may hold on to the result, and the run outlives that.
+  return { ...aboutOf(when, own, fallback), name: identifier(name), fired: false };
 }
 
 function aboutOf(when, own, fallback) {
   if (fallback !== undefined && when === fallback.when) {
     return { kind: 'steps', limit: fallback.limit, isDefault: true };
   }
-  if (typeof when !== 'function') return { kind: 'custom' };
+  if (typeof when !== 'function') return { kind: 'custom', isNone: true };
   const known = described.get(when);
-  if (known !== undefined) return { ...known, isDone: known.tools && ((tool) => known.tools.includes(tool)) };
+  if (known !== undefined) return { ...known };
   const kind = own.get(sourceOf(when));
   if (kind === 'steps') return { kind, limit: stepLimit(when) };
   if (kind === 'tool_call') return { kind, isDone: (tool) => when({ steps: [{ toolCalls: [{ toolName: tool }] }] }) };
@@ -158,36 +202,66 @@ function free(wanted, taken) {
 }
 
 /** The function that the SDK gets. It gives the application's own answer, and throws what that throws. */
-function ask(watched) {
-  if (typeof watched.when !== 'function') return watched.when;
-  return (options) => {
-    const answer = answerOf(watched, options);
-    if (typeof answer?.then !== 'function') return note(watched, answer, options);
-    return answer.then((later) => note(watched, later, options)); // asked once: some thenables start work when asked
+function ask(watched, when) {
+  const { observed, ...about } = watched;
+  delete watched.observed;
+  if (watched.isNone) return when;
+  const asking = (options) => {
+    const answer = threwOr(watched, () => when(options));
+    if (typeof answer?.then !== 'function') return note(watched, answer, observed, options);
+    // Asked once: some thenables start work when they are asked, and need not give back a promise.
+    return new Promise((yes, no) => answer.then(yes, no)).then(
+      (later) => note(watched, later, observed, options),
+      (error) => threwOr(watched, () => fail(error)),
+    );
   };
+  described.set(asking, about); // for a hook within a hook
+  return asking;
 }
 
-function answerOf(watched, options) {
+function threwOr(watched, work) {
   try {
-    return watched.when(options);
+    return work();
   } catch (error) {
     watched.threw = true;
     throw error;
   }
 }
 
-function note(watched, answer, options) {
+function fail(error) {
+  throw error;
+}
+
+function note(watched, answer, observed, options) {
   watched.fired = Boolean(answer);
-  watched.seen = observedBy(watched, options);
+  watched.seen = observedBy(observed, options);
   return answer;
 }
 
-function observedBy(watched, options) {
+function observedBy(observed, options) {
   try {
-    return watched.observed && number(watched.observed(options));
+    return observed && number(atOnce(observed(options)));
   } catch {
     return undefined; // the number is a courtesy; the run does not pay for it
   }
+}
+
+/**
+ * What a completed step cost, for conditions that count money: they are not asked about the last one.
+ * @param {Watched[]} watched @param {any} step
+ */
+export function priceStep(watched, step) {
+  for (const one of watched) {
+    if (one.priceOf === undefined) continue;
+    one.prices ??= [];
+    one.prices.push(number(atOnce(one.priceOf(step))) ?? 0);
+  }
+}
+
+/** US dollars of a run, where a condition counts them. @param {Watched[]} watched */
+export function costOf(watched) {
+  const prices = watched.find((one) => one.prices !== undefined)?.prices;
+  return prices && exactSum(prices);
 }
 
 /**
@@ -197,7 +271,7 @@ function observedBy(watched, options) {
  */
 export function conditionFacts(watched, totals) {
   return watched
-    .filter((one) => typeof one.when === 'function')
+    .filter((one) => !one.isNone)
     .map((one) => {
       const fact = { name: one.name, kind: one.kind, fired: one.fired };
       const limit = number(one.limit) ?? (one.fired && one.kind === 'steps' ? totals.steps : undefined);
@@ -211,6 +285,7 @@ export function conditionFacts(watched, totals) {
 function counted(one, totals) {
   if (one.kind === 'steps') return totals.steps;
   if (one.kind === 'tokens') return totals.tokens;
+  if (one.prices !== undefined) return exactSum(one.prices);
   if (one.kind === 'tool_call' && one.isDone) return totals.lastCalls.filter(one.isDone).length;
   return undefined;
 }

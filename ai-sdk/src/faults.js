@@ -2,6 +2,7 @@
 //
 // Here: what may be said of anything that was thrown. Not here: messages and stacks, which can hold a prompt, a key or a
 // customer's name and are never read.
+import { isPersonal } from './personal.js';
 import { identifier } from './records.js';
 
 const MOST_LINKS = 5; // of a chain of causes; a cycle ends there too
@@ -62,7 +63,15 @@ function first(links, look) {
   return undefined;
 }
 
-const shortWord = (value) => (typeof value === 'string' && value.length <= 64 ? identifier(value) : undefined);
+/**
+ * A word of a provider's or a library's. A sentence, an address or a key that stands in its place is none.
+ * @param {unknown} value
+ */
+export function shortWord(value) {
+  const word = typeof value === 'string' && value.length <= 64 ? identifier(value) : undefined;
+  return word !== undefined && !isPersonal(word) ? word : undefined;
+}
+
 const statusOf = ({ status }) => (Number.isInteger(status) && status >= 400 && status <= 599 ? status : undefined);
 
 function read(object, key) {

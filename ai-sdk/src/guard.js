@@ -1,5 +1,7 @@
 // The border to the host: whatever fails on our side ends here, counted.
 
+import { typeOf } from './faults.js';
+
 const seen = { faults: 0, last: undefined };
 
 /**
@@ -10,9 +12,13 @@ export function quietly(work) {
   try {
     work();
   } catch (error) {
-    seen.faults++;
-    seen.last = error?.name;
+    fault(error);
   }
+}
+
+function fault(error) {
+  seen.faults++;
+  seen.last = typeOf(error);
 }
 
 /**
@@ -24,6 +30,17 @@ export function heard(own, note) {
     quietly(() => note(event));
     return own?.(event);
   };
+}
+
+/**
+ * What a function of the application's gave, where an answer is wanted at once. A promise is no answer; if it fails, that
+ * must not end the process.
+ * @param {any} value
+ */
+export function atOnce(value) {
+  if (typeof value?.then !== 'function') return value;
+  Promise.resolve(value).catch(fault);
+  return undefined;
 }
 
 /**

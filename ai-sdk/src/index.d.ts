@@ -100,7 +100,7 @@ export interface SinkLimits {
 
 export interface HttpSinkOptions extends SinkLimits {
   /** Takes NDJSON by POST, as `/v1/records` of the service does. */
-  url: string | URL;
+  url: string | URL | undefined;
   headers?: Record<string, string> | undefined;
   fetch?: typeof globalThis.fetch | undefined;
   /** Records in one request at most. */
@@ -319,7 +319,7 @@ interface Wrapped {
 /** The functions of `ai` that are watched, as many as were given. */
 export type Watched<M> = Pick<Wrapped, Extract<keyof M, keyof Wrapped>> & {
   /** Writes what the destination says of a run's work. */
-  outcome(runId: string, facts: OutcomeFacts): void;
+  outcome(runId: string | undefined, facts: OutcomeFacts): void;
   /** Resolves when what was recorded before it is delivered or given up; never rejects. */
   flush(): Promise<void>;
   /** How often the hook itself failed in this process, and on what type of error. */

@@ -24,7 +24,7 @@ function onExit(at) {
       for (const each of atExit) each.idle();
     });
     process.on('exit', () => {
-      for (const each of atExit) each.last();
+      for (const each of [...atExit].reverse()) each.last(); // what came last may still give to what was there before
     });
   }
   atExit.add(at);

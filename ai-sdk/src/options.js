@@ -2,10 +2,12 @@
 //
 // Here: `watch` options and the `stopcause` key of a call, merged and cleaned. What does not fit is left out and named in
 // a finding; it never stops the call. Not here: the SDK's own options (calls.js).
-import { platform } from './platform.js';
+import { atOnce } from './guard.js';
+import { complain, platform } from './platform.js';
 import { count, displayName, identifier, labels, number, uuid7 } from './records.js';
 
 const LEASE_S = 300; // with heartbeats behind it
+const SHORTEST_LEASE_S = 30; // three heartbeats, at most one in 10 s
 const LEASE_WITHOUT_TIMER_S = 900; // only steps renew it
 const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
@@ -21,12 +23,13 @@ const FACTS = {
 };
 
 const timer = (value) => (number(value) !== undefined && value > 0 && value <= LONGEST_TIMER_MS ? value : undefined);
+const lease = (value) => (number(value) >= SHORTEST_LEASE_S ? value : undefined);
 const positive = (value) => (count(value) > 0 ? value : undefined);
 const names = (value) => (Array.isArray(value) ? value : undefined);
 
 /** Options that steer the hook. */
 const STEERING = {
-  leaseS: number,
+  leaseS: lease,
   deadlineMs: timer,
   doneTools: names,
   progressTools: names,
@@ -51,7 +54,18 @@ export function cleaned(given) {
   for (const [option, clean] of Object.entries(STEERING)) put(made, option, option, clean, given, made);
   for (const option of AS_GIVEN) put(made, option, option, (value) => value, given, made);
   putLabels(made, peek(given, 'labels'));
+  complainOfUnknown(given);
   return made;
+}
+
+const KNOWN = new Set([...Object.keys(FACTS), ...Object.keys(STEERING), ...AS_GIVEN, 'labels']);
+const OF_WATCH = ['sink', 'nested', 'frameworkVersion'];
+
+/** A misspelt option would be silence where somebody counts on a word. */
+function complainOfUnknown(given) {
+  const odd =
+    typeof given === 'object' ? Object.keys(given).find((key) => !KNOWN.has(key) && !OF_WATCH.includes(key)) : '';
+  if (odd !== undefined) complain(`there is no option ${identifier(odd) ?? 'of that kind'}; it does nothing.`);
 }
 
 function put(target, key, option, clean, given, made) {
@@ -77,15 +91,30 @@ function peek(given, option) {
   }
 }
 
+/** What only one call can say. Said for all of them, every run would be the same run. */
+const OF_ONE_CALL = ['runId', 'attempt', 'parentRunId', 'resumes'];
+
+/**
+ * Cleans options that hold for many calls.
+ * @param {any} given
+ */
+export function cleanedForAll(given) {
+  const made = cleaned(given);
+  for (const option of OF_ONE_CALL) {
+    if (made[option] === undefined) continue;
+    delete made[option];
+    made.findings.push({ code: 'option_dropped', where: option });
+  }
+  return made;
+}
+
 /**
  * The options of one run: of `watch`, of an agent, of a call; the later stands.
- * @param {any} base cleaned already @param {any[]} layers as given, most of them absent
+ * @param {any} base cleaned already @param {any} ofAgent @param {any} ofCall as given, or absent
  */
-export function optionsOfRun(base, ...layers) {
-  let mine = base;
-  for (const layer of layers) {
-    if (layer !== undefined && layer !== null) mine = merged(mine, cleaned(layer));
-  }
+export function optionsOfRun(base, ofAgent, ofCall) {
+  let mine = ofAgent ? merged(base, cleanedForAll(ofAgent)) : base;
+  if (ofCall) mine = merged(mine, cleaned(ofCall));
   return {
     ...mine,
     runId: mine.runId ?? uuid7(),
@@ -109,7 +138,7 @@ const SAMPLED = 1; // the flag's bit in W3C trace context
 
 function traceOf(traceContext) {
   try {
-    const span = traceContext?.();
+    const span = atOnce(traceContext?.());
     if (span === undefined || span === null || !TRACE_ID.test(span.traceId)) return undefined;
     const trace = { trace_id: span.traceId, sampled: (Number(span.traceFlags) & SAMPLED) === SAMPLED };
     return SPAN_ID.test(span.spanId) ? { ...trace, span_id: span.spanId } : trace;

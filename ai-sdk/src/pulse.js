@@ -8,11 +8,13 @@ const OF_LEASE = 3; // a run speaks three times in a lease, so that one lost rec
 export class Pulse {
   #runs = new Set();
   #stop = undefined;
+  #forget = undefined;
 
   /** @param {import('./run.js').Run} run */
   add(run) {
     this.#runs.add(run);
     this.#stop ??= platform.every?.(BEAT_MS, () => this.beat());
+    this.#forget ??= platform.onExit?.({ idle() {}, last: () => this.died() });
   }
 
   /** @param {import('./run.js').Run} run */
@@ -20,7 +22,14 @@ export class Pulse {
     this.#runs.delete(run);
     if (this.#runs.size > 0) return;
     this.#stop?.();
+    this.#forget?.();
     this.#stop = undefined;
+    this.#forget = undefined;
+  }
+
+  /** The process ends with these still going on: an uncaught error, `process.exit`, or a stream that nobody reads. */
+  died() {
+    for (const run of this.#runs) quietly(() => run.died());
   }
 
   /** A stream that nobody asks for more does not go on, however alive the process is. */

@@ -2,10 +2,10 @@
 //
 // Here: facts of a run in, records out. Values were cleaned where they came in; what is absent is left out. Not here:
 // when a record is due (run.js), and how it travels (outbox.js).
-import { approvalFact, decidedFacts, waitsOf } from './approvals.js';
+import { approvalFact, decidedFacts, isId, waitsOf } from './approvals.js';
 import { causeOfCondition } from './causes.js';
-import { conditionFacts, limitFacts } from './conditions.js';
-import { displayName, identifier, number } from './records.js';
+import { conditionFacts, costOf, limitFacts } from './conditions.js';
+import { displayName, number } from './records.js';
 
 const WAITS = new Set(['approval_pending', 'external_pending']);
 const CLOCK_JUMP_MS = 5000; // the plan's clock skew: below it, clocks only disagree
@@ -34,10 +34,8 @@ export function progressRecord(run, sign, findings) {
  * @param {Run} run the run that brings it @param {any} answer @param {boolean} isExecuted
  */
 export function decisionRecord(run, { runId, approvalId, decision, run: waiting }, isExecuted) {
-  const record = headOf(run, 'approval.updated', 'call');
-  record.run_id = runId;
-  record.attempt = waiting?.attempt ?? 1;
-  delete record.seq; // this process may not know how far the other run's writer has counted
+  const head = headOf(run, 'approval.updated', 'call', run.now(), null); // in the order of another writer, which we do not know
+  const record = { ...head, run_id: runId, attempt: waiting?.attempt ?? 1 };
   record.approval = { approval_id: approvalId, state: 'decided', decision };
   if (isExecuted) record.approval.executed = true;
   else record.approval.decided_at = record.at;
@@ -55,7 +53,7 @@ export function stopRecord(run, facts, answer, boundary) {
   writeFacts(record, run);
   record.started_at = run.startedAt;
   record.duration_s = round(facts.elapsedMs / 1000);
-  writeCause(record, facts, answer);
+  writeCause(record, run, facts, answer);
   if (run.watched.length > 0) record.conditions = conditionFacts(run.watched, run.tally.totals());
   writeCounts(record, run, facts, answer);
   writeUsage(record, run);
@@ -68,9 +66,22 @@ export function stopRecord(run, facts, answer, boundary) {
   return record;
 }
 
-function headOf(run, kind, boundary, at = run.now()) {
+/** The process ends while the run goes on. @param {Run} run @param {number} exitCode */
+export function deathRecord(run, exitCode) {
+  const reason = exitCode === 0 ? 'lost' : 'crashed';
+  return { ...headOf(run, 'run.died', 'call'), reason, exit_code: exitCode };
+}
+
+/** What is left where the receipt could not be made: that the run is over, and that we do not know why. */
+export function brokenRecord(run, boundary) {
+  const record = headOf(run, 'run.stopped', boundary);
+  return { ...record, stop_cause: 'unknown', steps: run.tally.steps, findings: [{ code: 'receipt_incomplete' }] };
+}
+
+function headOf(run, kind, boundary, at = run.now(), seq = run.nextSeq()) {
   const { attempt, trace } = run.mine;
-  const record = { schema: 'stopcause/1', kind, run_id: run.id, attempt, at, seq: run.nextSeq(), boundary };
+  const record = { schema: 'stopcause/1', kind, run_id: run.id, attempt, at, seq, boundary };
+  if (seq === null) delete record.seq;
   return Object.assign(record, run.writer, trace);
 }
 
@@ -80,8 +91,7 @@ function writeFacts(record, run) {
   if (run.model !== undefined) record.model = run.model;
   if (run.provider !== undefined) record.provider = run.provider;
   if (run.threadId !== undefined) record.thread_id = run.threadId;
-  const parent = run.mine.parentRunId ?? run.call.parent?.id;
-  if (parent !== undefined) record.parent_run_id = parent;
+  if (run.parentId !== undefined) record.parent_run_id = run.parentId;
   const limits = [...limitFacts(run.watched), ...timeLimits(run)];
   if (limits.length > 0) record.limits = limits;
   writeFindings(record, run.mine.findings);
@@ -98,28 +108,33 @@ function timeLimits(run) {
 function writeResumption(record, run) {
   const resumes = run.mine.resumes ?? run.answers.find((one) => one.run !== undefined)?.run.runId;
   if (resumes !== undefined) record.resumes_run_id = resumes;
-  const answers = run.answers.map((one) => identifier(one.approvalId)).filter((id) => id !== undefined);
+  const answers = run.answers.map((one) => one.approvalId).filter(isId);
   if (answers.length === 0) return;
   record.answers = answers;
   if (resumes === undefined) writeFindings(record, [{ code: 'resumed_run_unknown' }]);
 }
 
-function writeCause(record, { fired }, answer) {
+function writeCause(record, run, { fired }, answer) {
   record.stop_cause = answer.cause;
   if (answer.reason !== undefined) record.reason_code = answer.reason;
   const others = [...new Set(fired.map(causeOfCondition))].filter((one) => one !== answer.cause && one !== 'unknown');
   if (others.length > 0) record.subsequent_causes = others;
-  if (answer.fault !== undefined) record.error = faultFact(answer.fault);
+  if (answer.fault !== undefined) record.error = faultFact(answer.fault, run);
 }
 
-function faultFact({ tool, ...fault }) {
-  const name = displayName(tool);
+/** A tool that the application does not have is a word of the model's, and stays out. */
+function faultFact({ tool, ...fault }, run) {
+  const name = run.hasTool(tool) ? displayName(tool) : undefined;
   return name === undefined ? fault : { ...fault, tool: name };
 }
 
 function writeCounts(record, run, { ending }, answer) {
   const isNatural = answer.cause === 'natural';
-  run.tally.write(record, { isNatural, isStructured: run.isStructured, at: (ms) => run.past(ms) });
+  run.tally.write(record, {
+    isNatural,
+    isStructured: run.isStructured && !run.call.isStream,
+    at: (ms) => run.past(ms),
+  });
   const terminal = isModelError(run, ending) ? 1 : 0;
   const recovered = run.tally.recoveredModelErrors;
   if (terminal + recovered > 0) record.model_errors = { terminal, recovered };
@@ -133,7 +148,7 @@ function isModelError(run, ending) {
 function writeUsage(record, run) {
   const usage = run.tally.usage();
   if (run.outputCap !== undefined) usage.output_cap = run.outputCap;
-  const cost = run.watched.find((one) => one.kind === 'cost')?.seen;
+  const cost = costOf(run.watched);
   if (cost !== undefined) usage.cost_usd = cost;
   if (Object.keys(usage).length > 0) record.usage = usage;
 }
@@ -141,7 +156,9 @@ function writeUsage(record, run) {
 /** An abort that was seen to work, or one that came before the last step ended and changed nothing. */
 function writeAbort(record, run, answer) {
   if (answer.aborted) record.abort = { observed_at: record.at };
-  else if (run.tally.endedAborted && answer.cause !== 'time_limit') record.abort = { requested_at: record.at };
+  else if (run.tally.abortedMs !== undefined && answer.cause !== 'time_limit') {
+    record.abort = { requested_at: run.past(run.tally.abortedMs) };
+  }
 }
 
 function writeApprovals(record, run, answer) {

@@ -2,25 +2,16 @@
 //
 // Here: the state of a run. Every method is safe to call late, twice or with anything: the first ending stands. Not
 // here: what its records look like (receipts.js), and how the SDK is wrapped (watch.js, agents.js, streams.js).
+import { isId, waits } from './approvals.js';
 import { causeOf } from './causes.js';
-import { quietly } from './guard.js';
-import { decisionRecord, progressRecord, startRecord, stopRecord } from './receipts.js';
-import { count, displayName, identifier } from './records.js';
+import { priceStep } from './conditions.js';
+import { atOnce, quietly } from './guard.js';
+import { brokenRecord, deathRecord, decisionRecord, progressRecord, startRecord, stopRecord } from './receipts.js';
+import { count, displayName } from './records.js';
 import { Tally } from './tally.js';
+import { FAILED, WAITING } from './words.js';
 
 const PROGRESS_MS = 10_000; // at most one progress record in this time, by the wire format
-
-const WAITING = new Set(['approval_pending', 'input_pending', 'external_pending']);
-const FAILED = new Set([
-  'tool_failure',
-  'model_failure',
-  'content_filter',
-  'refusal',
-  'malformed_call',
-  'quota',
-  'host_error',
-  'input_rejected',
-]);
 
 export class Run {
   /** @type {import('./conditions.js').Watched[]} */
@@ -37,7 +28,13 @@ export class Run {
   #lastAt = 0;
   #recordedMs = 0;
   #isStarted = false;
+  #isTaken = false;
   #isClosed = false;
+  #isModelAsked = false;
+  #stepMono = performance.now();
+  #signal;
+  #given;
+  #tools;
 
   /**
    * @param {any} hook what all runs of one watch() share: sink, waits, who writes
@@ -47,8 +44,13 @@ export class Run {
   constructor(hook, mine, call) {
     this.#hook = hook;
     this.mine = mine;
-    this.call = call;
+    const { signal, ...rest } = call;
+    this.call = rest;
+    // Weak: the SDK's listener on it leads to the result, and a result that nobody holds must be seen to go.
+    this.#signal = signal && new WeakRef(signal);
+    this.#given = signal;
     this.id = mine.runId;
+    this.parentId = mine.parentRunId ?? call.parent?.id;
     this.threadId = mine.threadId ?? call.parent?.threadId;
     this.startedMs = Date.now();
     this.startedMono = performance.now();
@@ -56,8 +58,9 @@ export class Run {
   }
 
   /** What is known of the call once its options are settled. */
-  settle({ watched, model, timeout, outputCap, isStructured, answers }) {
+  settle({ watched, model, tools, timeout, outputCap, isStructured, answers }) {
     this.watched = watched;
+    this.#tools = new Set(Object.keys(tools ?? {})); // names only: tools can hold on to anything
     this.isStructured = isStructured;
     this.model = displayName(typeof model === 'string' ? model : model?.modelId);
     this.provider = displayName(typeof model === 'string' ? undefined : model?.provider);
@@ -66,25 +69,55 @@ export class Run {
     this.answers = answers;
   }
 
-  /** Writes the start record, and the decisions that this call brings. Once. */
+  /** The signal that the call is to be given, to be asked for once: a run does not hold on to it. */
+  takeSignal() {
+    const given = this.#given;
+    this.#given = undefined;
+    return given;
+  }
+
+  /** Writes the start record. Once. */
   start() {
     if (this.#isStarted) return;
     this.#isStarted = true;
     this.call.parent?.childStarted();
     this.#accept(startRecord(this));
-    for (const answer of this.answers) this.#decided(answer, false);
+  }
+
+  get isClosed() {
+    return this.#isClosed;
+  }
+
+  /** @param {string} name whether the application has a tool of that name */
+  hasTool(name) {
+    return this.#tools?.has(name) === true;
   }
 
   // What happens while it goes on.
 
   stepBegan() {
     this.tally.begun++;
+    this.#stepMono = performance.now();
+    this.#wasTaken();
+  }
+
+  /** @param {boolean} isAsked whether the model is being asked, or has answered */
+  modelIsAsked(isAsked) {
+    this.#isModelAsked = isAsked;
+  }
+
+  /** The SDK has taken the answers that this call brings: until then anybody could have made them up. */
+  #wasTaken() {
+    if (this.#isTaken) return;
+    this.#isTaken = true;
+    for (const answer of this.answers) this.#decided(answer, false);
   }
 
   /** @param {any} step the SDK's step result */
   stepEnded(step) {
     if (this.#isClosed) return;
     this.tally.add(step, this.#isAbortAsked());
+    quietly(() => priceStep(this.watched, step));
     // The SDK also tells of an error that it then retries: a step that ends well after it has recovered.
     if (this.streamError !== undefined && step.finishReason !== 'error') {
       this.tally.recoveredModelErrors++;
@@ -94,7 +127,7 @@ export class Run {
   }
 
   #isAbortAsked() {
-    const { signal } = this.call;
+    const signal = this.#signal?.deref();
     return signal?.aborted === true && signal.reason?.name !== 'TimeoutError';
   }
 
@@ -109,6 +142,7 @@ export class Run {
   }
 
   toolStarted() {
+    this.#wasTaken();
     this.tally.started++;
     this.tally.inFlight++;
   }
@@ -150,6 +184,12 @@ export class Run {
     return !this.call.isStream || this.tally.inFlight > 0 || this.readers?.pending > 0;
   }
 
+  /** The process ends. A receipt may still come where that is not true: it outranks this. */
+  died() {
+    const code = Number(globalThis.process?.exitCode ?? 0);
+    this.#accept(deathRecord(this, Number.isInteger(code) ? code : 1));
+  }
+
   // How it ends. The first call stands.
 
   /**
@@ -161,26 +201,35 @@ export class Run {
     this.start();
     this.#isClosed = true;
     this.#hook.runs.delete(this);
-    const facts = this.#facts(ending);
-    const answer = causeOf(facts);
-    const record = stopRecord(this, facts, answer, boundary);
+    let record;
+    quietly(() => {
+      const facts = this.#facts(ending);
+      record = stopRecord(this, facts, causeOf(facts), boundary);
+    });
+    record ??= brokenRecord(this, boundary);
     this.#accept(record);
     this.#remember(record.approvals ?? []);
-    this.call.parent?.childStopped(answer.cause);
+    this.call.parent?.childStopped(record.stop_cause);
+    this.call.parent = undefined; // a chain of runs that start runs would hold all of them
   }
 
   /** @returns {import('./causes.js').Facts} */
   #facts(ending) {
     const { doneTools, abortCause } = this.mine;
+    const signal = this.#signal?.deref();
+    const nowMono = performance.now();
     return {
       ending,
       abortCause,
-      signal: { aborted: this.call.signal?.aborted === true, reason: this.call.signal?.reason },
+      signal: { aborted: signal?.aborted === true, reason: signal?.reason },
       fired: this.watched.filter((one) => one.fired),
       last: this.tally.last,
       steps: this.tally.steps,
       timeout: this.timeout,
-      elapsedMs: performance.now() - this.startedMono,
+      elapsedMs: nowMono - this.startedMono,
+      stepMs: nowMono - this.#stepMono,
+      isModelAsked: this.#isModelAsked,
+      namesDone: doneTools !== undefined,
       stepError: this.stepError,
       streamError: this.streamError,
       hostThrew: this.watched.some((one) => one.threw),
@@ -190,7 +239,6 @@ export class Run {
   }
 
   #remember(approvals) {
-    const { waits } = this.#hook;
     for (const { approval_id: approvalId, tool_call_id: toolCallId, kind } of approvals) {
       const known = { runId: this.id, attempt: this.mine.attempt, approvalId, toolCallId, kind };
       waits.remember(approvalId, known);
@@ -201,9 +249,8 @@ export class Run {
   /** A decision belongs to the run that waited. Where that is not known, nothing is written. */
   #decided(answer, isExecuted) {
     const runId = this.mine.resumes ?? answer.run?.runId;
-    const approvalId = identifier(answer.approvalId);
-    if (runId !== undefined && approvalId !== undefined) {
-      this.#accept(decisionRecord(this, { ...answer, runId, approvalId }, isExecuted));
+    if (runId !== undefined && isId(answer.approvalId)) {
+      this.#accept(decisionRecord(this, { ...answer, runId }, isExecuted));
     }
   }
 
@@ -231,6 +278,6 @@ export class Run {
 
   #accept(record) {
     this.#recordedMs = Date.now();
-    quietly(() => this.#hook.sink.accept(record)); // also a sink of the application's own
+    quietly(() => atOnce(this.#hook.sink.accept(record))); // also a sink of the application's own
   }
 }

@@ -3,15 +3,15 @@
 // Here: one walk over a step's parts. Not here: texts, arguments and results; the walk looks at types, ids, names and
 // whether a text is empty, and at nothing else of a part.
 
-import { typeOf } from './faults.js';
-import { count, identifier } from './records.js';
+import { shortWord, typeOf } from './faults.js';
+import { count } from './records.js';
 
 /**
  * @typedef {object} Step
  * @property {string} [finish] the SDK's finish reason @property {string} [raw] the provider's own word
  * @property {number} input @property {number} output @property {number} total tokens
  * @property {Call[]} calls client tool calls, in their order
- * @property {number} providerCalls calls that the provider ran itself
+ * @property {number} providerCalls calls that the provider ran itself @property {number} providerResults
  * @property {Call[]} results calls that were answered @property {Call[]} failed calls that ended in an error
  * @property {Call[]} open calls that nobody executed @property {Request[]} requests approvals that a person must give
  * @property {boolean} text whether there is any text @property {boolean} file whether there is a file
@@ -27,7 +27,16 @@ import { count, identifier } from './records.js';
  * @returns {Step}
  */
 export function readStep(step) {
-  const read = { ...headOf(step), calls: [], providerCalls: 0, results: [], requests: [], text: false, file: false };
+  const read = {
+    ...headOf(step),
+    calls: [],
+    providerCalls: 0,
+    providerResults: 0,
+    results: [],
+    requests: [],
+    text: false,
+    file: false,
+  };
   const byId = new Map();
   for (const part of step.content) READERS[part.type]?.(part, read, byId);
   const waiting = new Set(read.requests.map((request) => request.call));
@@ -69,6 +78,7 @@ const READERS = {
   },
   'tool-result': (part, read, byId) => {
     const call = byId.get(part.toolCallId);
+    if (part.providerExecuted) read.providerResults++;
     if (call === undefined || part.preliminary) return;
     call.state = 'done';
     read.results.push(call);
@@ -111,13 +121,10 @@ export function finishFact(step) {
   const refused = step.finish === 'content-filter' && step.raw === 'refusal';
   const normalized = refused ? 'refusal' : (FINISH[step.finish] ?? 'unknown');
   const fact = { normalized, source: step.raw === undefined ? 'client' : 'provider' };
-  const raw = word(step.raw);
+  const raw = shortWord(step.raw);
   if (raw !== undefined) fact.raw = raw;
   return fact;
 }
-
-/** A provider can put a sentence there; a word is short. */
-const word = (value) => (typeof value === 'string' && value.length <= 64 ? identifier(value) : undefined);
 
 /** Whether a step's calls must not run: the model was cut off while it wrote them. */
 export const isUnsafe = (step) => step.finish !== 'stop' && step.finish !== 'tool-calls';

@@ -30,7 +30,7 @@ function replaceGetter(result, name, readers) {
     configurable: true,
     enumerable: false,
     get() {
-      return readers.watch(getter.call(this));
+      return readers.watch(getter.call(this), result);
     },
   });
 }
@@ -58,11 +58,11 @@ class Readers {
 
   /**
    * The same stream, seen. It asks its source only when it is asked: nothing is read ahead.
-   * @param {ReadableStream} source
+   * @param {ReadableStream} source @param {any} result held by the stream, so that a result that is read is not dropped
    */
-  watch(source) {
+  watch(source, result) {
     if (!(source instanceof ReadableStream) || this.#watched.has(source)) return source;
-    const watched = this.#passOn(source.getReader());
+    const watched = this.#passOn(source.getReader(), result);
     // The SDK's streams can be iterated in its own way, which cancels them when a loop is left.
     if (Object.hasOwn(source, Symbol.asyncIterator)) watched[Symbol.asyncIterator] = source[Symbol.asyncIterator];
     this.#watched.add(watched);
@@ -70,8 +70,8 @@ class Readers {
     return watched;
   }
 
-  #passOn(reader) {
-    const branch = { isOver: false };
+  #passOn(reader, result) {
+    const branch = { isOver: false, result };
     return new ReadableStream(
       {
         pull: (controller) => this.#pull(reader, controller, branch),

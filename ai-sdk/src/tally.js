@@ -16,7 +16,9 @@ export class Tally {
   tokens = 0;
   hasUsage = false;
   hasOddUsage = false;
-  endedAborted = false;
+  /** @type {number | undefined} when the last step ended under an abort that had been asked for */
+  abortedMs = undefined;
+  stepsWithUsage = 0;
   recoveredModelErrors = 0;
   /** @type {number | undefined} when a useful tool last answered */
   progressMs = undefined;
@@ -28,7 +30,9 @@ export class Tally {
     const step = readStep(result);
     this.last = step;
     this.steps++;
-    this.endedAborted = aborted;
+    this.abortedMs = aborted ? Date.now() : undefined;
+    if (step.hasUsage) this.stepsWithUsage++;
+    if (step.providerResults > 0) this.progressMs = Date.now();
     this.toolCalls += step.calls.length + step.providerCalls;
     this.failures += step.failed.length;
     this.input += step.input;
@@ -50,7 +54,8 @@ export class Tally {
   }
 
   findings() {
-    return this.hasOddUsage ? [{ code: 'usage_not_a_number' }] : [];
+    if (this.hasOddUsage) return [{ code: 'usage_not_a_number' }];
+    return this.hasUsage && this.stepsWithUsage < this.steps ? [{ code: 'usage_partial' }] : [];
   }
 
   /**

@@ -3,12 +3,11 @@
 // A run is opened, the call is made with changed options, and what it gives back goes to the application as it is.
 // Whatever fails on our side falls back to the bare call.
 import { forSdk, watchedAgent } from './agents.js';
-import { Waits } from './approvals.js';
-import { ONE_STEP, settleCall, signalOf, watchCallbacks } from './calls.js';
+import { changed, ONE_STEP, settleCall, signalOf, watchCallbacks } from './calls.js';
 import { ownConditions } from './conditions.js';
 import { currentRun, inside, remember } from './context.js';
 import { faultCount, quietly } from './guard.js';
-import { cleaned, optionsOfRun } from './options.js';
+import { cleanedForAll, optionsOfRun } from './options.js';
 import { outcomeRecord } from './outcomes.js';
 import { complain, platform } from './platform.js';
 import { Pulse } from './pulse.js';
@@ -22,7 +21,7 @@ import { VERSION } from './version.js';
  * @param {any} [options] see the types: `sink`, and what is true of every run
  */
 export function watch(ai, options = {}) {
-  const sink = options.sink ?? platform.defaultSink?.();
+  const sink = sinkOf(options.sink ?? platform.defaultSink?.());
   const isOff = platform.env('STOPCAUSE_DISABLED') === '1';
   if (sink === undefined && !isOff) {
     complain('watch() was given no sink, so nothing is recorded. Give one: httpSink({url}) or functionSink(fn).');
@@ -30,6 +29,13 @@ export function watch(ai, options = {}) {
   const hook = hookOf(ai, options, sink ?? NO_SINK);
   // Also where nothing is recorded, calls may carry what only we understand: the same functions, without a run.
   return watched(ai, hook, isOff || sink === undefined ? () => undefined : openerOf(hook));
+}
+
+/** Something that takes records, or nothing. */
+function sinkOf(given) {
+  if (given === undefined || typeof given?.accept === 'function') return given;
+  complain('watch() was given a sink without accept(). A path is no sink: fileSink(path) makes one.');
+  return undefined;
 }
 
 const NO_SINK = { accept() {}, flush: async () => {} };
@@ -41,30 +47,35 @@ function hookOf(ai, options, sink) {
   if (version !== undefined) writer.framework_version = version;
   // Before Node 24, async context makes every promise of the process dearer, the host's own too: only when asked for.
   const isNested = options.nested ?? platform.isContextCheap;
-  const { runId: _r, attempt: _a, parentRunId: _p, resumes: _s, ...base } = cleaned(options); // of one call only
-  return {
-    sink,
-    writer,
-    isNested,
-    base,
-    own: ownConditions(ai),
-    waits: new Waits(),
-    runs: new Pulse(),
-  };
+  return { sink, writer, isNested, base: cleanedForAll(options), own: ownConditions(ai), runs: new Pulse() };
 }
 
 function watched(ai, hook, open) {
+  const { generateText, streamText, ToolLoopAgent } = partsOf(ai);
   const made = {
-    generateText: ai.generateText && watchedGenerate(ai.generateText, hook, open),
-    streamText: ai.streamText && watchedStream(ai.streamText, hook, open),
-    ToolLoopAgent: ai.ToolLoopAgent && watchedAgent(ai.ToolLoopAgent, hook, { open, watchPromise, watchStream }),
+    generateText: generateText && watchedGenerate(generateText, hook, open),
+    streamText: streamText && watchedStream(streamText, hook, open),
+    ToolLoopAgent: ToolLoopAgent && watchedAgent(ToolLoopAgent, hook, { open, watchPromise, watchStream }),
   };
   return {
     ...present(made),
     outcome: (runId, facts) => writeOutcome(hook, runId, facts),
-    flush: () => hook.sink.flush(),
+    flush: async () => hook.sink.flush?.(),
     stats: faultCount,
   };
+}
+
+/** Some of the module, or a stand-in of a test that throws for what it lacks. */
+function partsOf(ai) {
+  const parts = {};
+  for (const name of ['generateText', 'streamText', 'ToolLoopAgent']) {
+    try {
+      parts[name] = ai[name];
+    } catch {
+      // it is not there
+    }
+  }
+  return parts;
 }
 
 function writeOutcome(hook, runId, facts) {
@@ -78,8 +89,8 @@ function writeOutcome(hook, runId, facts) {
 const present = (made) => Object.fromEntries(Object.entries(made).filter(([, value]) => value !== undefined));
 
 function watchedGenerate(generate, hook, open) {
-  return function generateText(options) {
-    const run = open([options], false);
+  return async function generateText(options) {
+    const run = open([undefined, options], false);
     const given = run && optionsOf(options, run, hook);
     if (given === undefined) return generate(forSdk(options));
     return watchPromise(run, () => generate(given));
@@ -88,7 +99,7 @@ function watchedGenerate(generate, hook, open) {
 
 function watchedStream(stream, hook, open) {
   return function streamText(options) {
-    const run = open([options], true);
+    const run = open([undefined, options], true);
     const given = run && optionsOf(options, run, hook);
     if (given === undefined) return stream(forSdk(options));
     return watchStream(run, () => stream(given));
@@ -96,18 +107,22 @@ function watchedStream(stream, hook, open) {
 }
 
 /** A run for a call whose options can be read; nothing where something about them defeats us. */
-function openRun(hook, layers, isStream) {
+function openRun(hook, [ofAgent, call], isStream) {
   let run;
   quietly(() => {
-    const call = layers.at(-1);
     if (typeof call !== 'object' || call === null) return;
-    const mine = optionsOfRun(named(hook.base, layers), ...layers.map((layer) => layer?.stopcause));
-    const parent = hook.isNested ? currentRun() : undefined;
+    const mine = optionsOfRun(named(hook.base, [ofAgent, call]), ofAgent?.stopcause, call.stopcause);
     const signal = signalOf(call.abortSignal, mine.deadlineMs);
-    run = new Run(hook, mine, { isStream, signal, timeout: call.timeout, parent, isNested: hook.isNested });
+    run = new Run(hook, mine, { isStream, signal, timeout: call.timeout, ...familyOf(hook) });
     hook.runs.add(run);
   });
   return run;
+}
+
+/** A run that was over when this one began has no children any more. */
+function familyOf({ isNested }) {
+  const parent = isNested ? currentRun() : undefined;
+  return { isNested, parent: parent?.isClosed ? undefined : parent };
 }
 
 /** An agent's own id, or the name that a call has in telemetry, where `watch` was told none. */
@@ -121,28 +136,28 @@ function named(base, layers) {
 function optionsOf(options, run, hook) {
   let given;
   quietly(() => {
-    const { stopcause: _, ...rest } = options;
-    const stopWhen = settleCall(rest, run, hook, ONE_STEP);
-    given = { ...rest, ...watchCallbacks(rest, run), stopWhen };
-    if (run.call.signal !== rest.abortSignal) given.abortSignal = run.call.signal;
+    const stopWhen = settleCall(options, run, hook, ONE_STEP);
+    given = changed(options, { ...watchCallbacks(options, run), stopWhen });
+    delete given.stopcause;
+    const signal = run.takeSignal();
+    if (signal !== options.abortSignal) given.abortSignal = signal;
   });
   if (given === undefined) hook.runs.delete(run);
   return given;
 }
 
 /** What the call gives or throws, a moment after the receipt is written. An error that nobody catches stays uncaught. */
-function watchPromise(run, call) {
-  return inside(run, call).then(
-    (result) => {
-      quietly(() => run.stop({ how: 'returned' }, 'call'));
-      remember(result, run.id);
-      return result;
-    },
-    (error) => {
-      threw(run, error);
-      throw error;
-    },
-  );
+async function watchPromise(run, call) {
+  let result;
+  try {
+    result = await inside(run, call);
+  } catch (error) {
+    threw(run, error);
+    throw error;
+  }
+  quietly(() => run.stop({ how: 'returned' }, 'call'));
+  remember(result, run.id);
+  return result;
 }
 
 function threw(run, error) {

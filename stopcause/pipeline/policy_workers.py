@@ -221,6 +221,7 @@ def _in_workers(task: Task, batches: Iterable[Batch], processes: int) -> Iterato
         while waiting:
             yield waiting.popleft().result()
     except BrokenProcessPool:
+        _let_go(pool)
         message = "A process that was judging runs died; the machine may be short of memory. Run it again."
         raise StoreError(message) from None
     except BaseException:  # nobody wants what they still would do
@@ -230,6 +231,13 @@ def _in_workers(task: Task, batches: Iterable[Batch], processes: int) -> Iterato
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _let_go(pool: ProcessPoolExecutor) -> None:
+    """Ends the writing of a batch that no worker will read: without this, Python 3.11.2 waits for it for ever (gh-94777)."""
+    reader = getattr(getattr(pool, "_call_queue", None), "_reader", None)
+    if reader is not None:
+        reader.close()
 
 
 @contextlib.contextmanager
