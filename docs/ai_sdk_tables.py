@@ -36,7 +36,9 @@ FINDINGS = {
     "personal_dropped": "a value that names a person was left out, because there was no key to hash it with",
     "personal_value_replaced": "a value that names a person was replaced by a hash",
     "resumed_run_unknown": "it brings answers to a run that this process does not know: say `resumes`",
+    "receipt_incomplete": "the receipt could not be made whole; what is left says that the run is over",
     "usage_not_a_number": "the provider's token counts were no numbers; what was left out of the sums is not known",
+    "usage_partial": "the provider counted the tokens of some steps only; the sums are too small",
 }
 
 # Options that their types say nothing of, and that are no field of a record by the same name.
@@ -149,7 +151,7 @@ def paths() -> str:
         by_cause[_judged(case)["stop_cause"] if stops else "none"].append(case)
     rows = ((f"`{cause}`", str(len(cases)), _verdicts(cases), cases[0]["why"]) for cause, cases in by_cause.items())
     count = sum(map(len, by_cause.values()))
-    said = f"{count} runs of the real SDK; `stopcause replay fixtures/ai_sdk` judges them again."
+    said = f"{count} endings of the real SDK, each a case; `stopcause replay fixtures/ai_sdk` judges them again."
     return f"{said}\n\n" + table(("stop cause", "runs", "verdicts", "one of them"), sorted(rows))
 
 

@@ -84,7 +84,7 @@ function assign(fact, key, value) {
 }
 
 /** Which run waits for what, in this process. The oldest is forgotten first. */
-export class Waits {
+class Waits {
   #runs = new Map();
 
   /**
@@ -105,8 +105,14 @@ export class Waits {
   }
 }
 
-/** One for the process: a hook made anew for each request still finds the run that waited. */
-export const waits = new Waits();
+/** @type {WeakMap<object, Waits>} */
+const bySink = new WeakMap();
+
+/** One for each sink: a hook that is made anew for each request still finds the run that waited. @param {object} sink */
+export function waitsBehind(sink) {
+  if (!bySink.has(sink)) bySink.set(sink, new Waits());
+  return bySink.get(sink);
+}
 
 /**
  * @typedef {{approvalId: string, toolCallId?: string, decision: 'approved' | 'denied' | 'answered', run?: any,
@@ -119,20 +125,20 @@ export const isId = (id) => identifier(id) !== undefined && !isPersonal(id);
 /**
  * What a call answers: the decisions and results in its last message, which is where the SDK looks for them too.
  * Only types and ids are looked at.
- * @param {any} options of the call
+ * @param {any} options of the call @param {Waits} waits
  * @returns {Answer[]}
  */
-export function answersOf(options) {
+export function answersOf(options, waits) {
   const messages = options.messages ?? options.prompt;
   const last = Array.isArray(messages) ? messages[messages.length - 1] : undefined;
   if (last?.role !== 'tool' || !Array.isArray(last.content)) return [];
   const parts = last.content.slice(0, MOST_ANSWERS);
   const done = new Set(parts.filter((part) => part?.type === 'tool-result').map((part) => part.toolCallId));
-  return parts.map((part) => answerOf(part, done)).filter((answer) => answer !== undefined);
+  return parts.map((part) => answerOf(part, done, waits)).filter((answer) => answer !== undefined);
 }
 
-function answerOf(part, done) {
-  if (part?.type === 'tool-approval-response') return decisionOf(part, done);
+function answerOf(part, done, waits) {
+  if (part?.type === 'tool-approval-response') return decisionOf(part, done, waits);
   // A result of a call that nobody waited for belongs to another loop than ours.
   const run = part?.type === 'tool-result' ? waits.find(part.toolCallId) : undefined;
   if (run?.kind !== 'external') return undefined;
@@ -142,7 +148,7 @@ function answerOf(part, done) {
 }
 
 /** A decision whose call has its result beside it was acted on before. */
-function decisionOf(part, done) {
+function decisionOf(part, done, waits) {
   const known = waits.find(part.approvalId);
   const run = known?.isShared ? undefined : known;
   if (run !== undefined && done.has(run.toolCallId)) return undefined;

@@ -69,7 +69,7 @@ export function settleCall(options, run, hook, fallback, known) {
     timeout: timeoutOf(options.timeout),
     outputCap: options.maxOutputTokens,
     isStructured: (options.output ?? undefined) !== undefined,
-    answers: answersOf(options),
+    answers: answersOf(options, hook.waits),
   });
   run.start();
   return stopWhen;

@@ -2,7 +2,7 @@
 //
 // Here: the state of a run. Every method is safe to call late, twice or with anything: the first ending stands. Not
 // here: what its records look like (receipts.js), and how the SDK is wrapped (watch.js, agents.js, streams.js).
-import { isId, waits } from './approvals.js';
+import { isId } from './approvals.js';
 import { causeOf } from './causes.js';
 import { priceStep } from './conditions.js';
 import { atOnce, quietly } from './guard.js';
@@ -239,6 +239,7 @@ export class Run {
   }
 
   #remember(approvals) {
+    const { waits } = this.#hook;
     for (const { approval_id: approvalId, tool_call_id: toolCallId, kind } of approvals) {
       const known = { runId: this.id, attempt: this.mine.attempt, approvalId, toolCallId, kind };
       waits.remember(approvalId, known);

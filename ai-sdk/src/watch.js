@@ -3,6 +3,7 @@
 // A run is opened, the call is made with changed options, and what it gives back goes to the application as it is.
 // Whatever fails on our side falls back to the bare call.
 import { forSdk, watchedAgent } from './agents.js';
+import { waitsBehind } from './approvals.js';
 import { changed, ONE_STEP, settleCall, signalOf, watchCallbacks } from './calls.js';
 import { ownConditions } from './conditions.js';
 import { currentRun, inside, remember } from './context.js';
@@ -47,7 +48,15 @@ function hookOf(ai, options, sink) {
   if (version !== undefined) writer.framework_version = version;
   // Before Node 24, async context makes every promise of the process dearer, the host's own too: only when asked for.
   const isNested = options.nested ?? platform.isContextCheap;
-  return { sink, writer, isNested, base: cleanedForAll(options), own: ownConditions(ai), runs: new Pulse() };
+  return {
+    sink,
+    writer,
+    isNested,
+    base: cleanedForAll(options),
+    own: ownConditions(ai),
+    waits: waitsBehind(sink),
+    runs: new Pulse(),
+  };
 }
 
 function watched(ai, hook, open) {

@@ -38,6 +38,7 @@ function askedOf(work) {
   const asked = new Set();
   const listen = { get: (_, key) => void asked.add(key) };
   work(new Proxy({}, listen));
+  asked.delete('then'); // asked of every answer: a promise is none
   return [...asked].sort();
 }
 

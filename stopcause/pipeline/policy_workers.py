@@ -234,7 +234,7 @@ def _in_workers(task: Task, batches: Iterable[Batch], processes: int) -> Iterato
 
 
 def _let_go(pool: ProcessPoolExecutor) -> None:
-    """Ends the writing of a batch that no worker will read: without this, Python 3.11.2 waits for it for ever (gh-94777)."""
+    """Ends the writing of a batch that no worker will read; Python 3.11.2 would wait for it for ever (gh-94777)."""
     reader = getattr(getattr(pool, "_call_queue", None), "_reader", None)
     if reader is not None:
         reader.close()

@@ -81,19 +81,6 @@ const DIFFERENCES = [
     facts: { stop_cause: 'natural', finish: 'stop', steps: 1, error: undefined, output_shape: 'text' },
   },
   {
-    why: 'it has no onStepError: an error of no class of the SDK cannot be told from one that the application threw',
-    ids: [
-      ...['generate', 'stream'].flatMap((entry) => [`${entry}-provider-network`, `${entry}-provider-network-later`]),
-      'generate-thrown-string',
-      'agent-thrown-string',
-      'stream-s-err-step2',
-      'stream-broken-body',
-      'agent-stream-broken-body',
-      'stream-broken-body-later',
-    ],
-    facts: { stop_cause: 'host_error' },
-  },
-  {
     why: 'an error event of the server has no class of its own',
     ids: ['stream-socket-error-event'],
     facts: { error: 'Object', status: undefined },
