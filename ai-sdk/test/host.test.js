@@ -4,7 +4,7 @@ import process from 'node:process';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as ai from 'ai';
-import { costBudget, functionSink, tokenBudget, watch } from '../src/node.js';
+import { costBudget, tokenBudget, watch } from '../src/node.js';
 import { scriptedModel } from './support/models.js';
 import {
   asBare,
@@ -14,6 +14,8 @@ import {
   heapKiB,
   loops,
   says,
+  stepsOf,
+  textOf,
   toolsOf,
   untilCollected,
   watched,
@@ -21,8 +23,8 @@ import {
 import { complaints } from './support/watchful.js';
 
 const bounded = (stopWhen) => ({ model: loops(), tools: toolsOf(), maxRetries: 0, stopWhen });
-const stepsOf = async (result) => (await result).steps.length;
-const partsOf = (result) => Array.fromAsync(result.fullStream, (part) => part.type);
+const ask = (agent) => textOf(agent.generate({ prompt: 'x' }));
+const TWO = { gives: 'two' };
 const REFUSED = { rejects: 'TypeError' };
 
 describe('what is no stop condition is refused, and the loop never loses its bound', () => {
@@ -34,7 +36,8 @@ describe('what is no stop condition is refused, and the loop never loses its bou
   };
   const entries = {
     generateText: (api, stopWhen) => stepsOf(api.generateText({ ...bounded(stopWhen), prompt: 'x' })),
-    streamText: (api, stopWhen) => partsOf(api.streamText({ ...bounded(stopWhen), prompt: 'x', onError() {} })),
+    streamText: (api, stopWhen) =>
+      Array.fromAsync(api.streamText({ ...bounded(stopWhen), prompt: 'x', onError() {} }).fullStream),
     'agent.generate': (api, stopWhen) => stepsOf(new api.ToolLoopAgent(bounded(stopWhen)).generate({ prompt: 'x' })),
   };
   for (const [entry, run] of Object.entries(entries)) {
@@ -69,11 +72,10 @@ test('a condition whose `then` gives nothing still ends the loop, and is asked o
 
 describe('a stream that nobody reads is collected, and has its receipt', () => {
   const MANY = 200;
-  const prompt = () => 'y'.repeat(50_000) + Math.random();
-  const model = () => scriptedModel([{ text: 'a b c' }]);
+  const given = () => ({ model: says('a b c'), prompt: 'y'.repeat(50_000) + Math.random() });
   const ways = {
     'with an abort signal': (api) => {
-      api.streamText({ model: model(), prompt: prompt(), abortSignal: new AbortController().signal });
+      api.streamText({ ...given(), abortSignal: new AbortController().signal });
     },
     'with callbacks that hold the result': (api) => {
       let tokens = 0;
@@ -81,7 +83,7 @@ describe('a stream that nobody reads is collected, and has its receipt', () => {
         tokens += (await result.usage).totalTokens;
       };
       const stopWhen = () => tokens > 100;
-      const result = api.streamText({ model: model(), prompt: prompt(), stopWhen, onStepEnd });
+      const result = api.streamText({ ...given(), stopWhen, onStepEnd });
     },
   };
   for (const [how, abandon] of Object.entries(ways)) {
@@ -123,10 +125,6 @@ describe('what of the application fails behind leaves no rejection, and the call
     });
   }
 });
-
-const textOf = async (result) => (await result).text;
-const ask = (agent) => textOf(agent.generate({ prompt: 'x' }));
-const TWO = { gives: 'two' };
 
 describe('an agent is what the application made of it', () => {
   asBare('settings that are changed afterwards', { gives: 'one' }, (api) => {
@@ -184,7 +182,6 @@ describe('options are found where the application keeps them', () => {
     }
   }
   const inherited = () => Object.assign(Object.create({ model: says('two'), maxRetries: 0 }), { prompt: 'x' });
-  const agentOf = (api) => new api.ToolLoopAgent({ model: says('two') });
   const broken = () => ({
     model: says('two'),
     get prompt() {
@@ -196,7 +193,7 @@ describe('options are found where the application keeps them', () => {
   asBare('getters of a class', TWO, (api) => textOf(api.generateText(new Options())));
   asBare('a getter that throws', { rejects: 'RangeError' }, (api) => api.generateText(broken()));
   asBare('a getter of an agent’s call that throws', { rejects: 'RangeError' }, (api) =>
-    agentOf(api).generate(broken()),
+    new api.ToolLoopAgent({}).generate(broken()),
   );
 });
 
@@ -217,15 +214,15 @@ test('a foreign abort signal still aborts beside the hook’s own deadline', asy
 });
 
 describe('a stand-in for the SDK, as tests have it', () => {
-  const sink = functionSink(() => {});
-  const has = (generateText) => watch({ generateText }, { agent: 'ticket-agent', sink });
   test('what it lacks may throw', async () => {
     const get = (target, name) => target[name] ?? assert.fail(`no ${String(name)} in this stand-in`);
-    const api = watch(new Proxy({ generateText: async () => 'made' }, { get }), { sink });
+    const api = watched({}, new Proxy({ generateText: async () => 'made' }, { get }));
     assert.deepEqual(await comesTo(() => api.generateText({ prompt: 'x' })), { gives: 'made' });
   });
-  test('generateText gives a plain value', async () =>
-    assert.deepEqual(await comesTo(() => has(() => 'made').generateText({ prompt: 'x' })), { gives: 'made' }));
+  test('generateText gives a plain value', async () => {
+    const api = watched({}, { generateText: () => 'made' });
+    assert.deepEqual(await comesTo(() => api.generateText({ prompt: 'x' })), { gives: 'made' });
+  });
   test('generateText throws at once, and its run is over', async () => {
     const api = watched({}, { generateText: () => assert.fail('x') });
     assert.deepEqual(await comesTo(() => api.generateText({ prompt: 'x' })), { rejects: 'AssertionError' });
@@ -260,8 +257,8 @@ describe('runs that start runs', () => {
       await child('early');
     };
     const model = scriptedModel([{ calls: [call('lookup')] }, { text: 'x' }]);
-    const stopcause = { runId: 'parent' };
-    await api.generateText({ model, tools: toolsOf({ lookup }), stopWhen: ai.isStepCount(3), prompt: 'x', stopcause });
+    const more = { prompt: 'x', stopcause: { runId: 'parent' } };
+    await api.generateText({ model, tools: toolsOf({ lookup }), stopWhen: ai.isStepCount(3), ...more });
     await promise;
     const parents = (await api.records('run.stopped')).map((one) => [one.run_id, one.parent_run_id]);
     assert.deepEqual(Object.fromEntries(parents), { early: 'parent', parent: undefined, late: undefined });

@@ -23,6 +23,9 @@ export const loops = (tool = 'lookup') => scriptedModel(Array.from({ length: 30 
 /** A model that calls these tools in one step and has no other. */
 export const callsOnce = (...tools) => scriptedModel([{ calls: tools.map((tool) => call(tool)) }]);
 
+export const stepsOf = async (result) => (await result).steps.length;
+export const textOf = async (result) => (await result).text;
+
 const inputSchema = z.object({ query: z.string() });
 const tool = (execute, more) => ({ description: 'x', inputSchema, execute, ...more });
 
