@@ -34,6 +34,7 @@ from stopcause.render.policy_diff import Diff, Said
 from stopcause.resources import data_folder
 from stopcause.store.archive import Span, write_archive
 from stopcause.store.duckdb_store import DuckStore
+from tests.support.recordings import few
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = data_folder("fixtures")
@@ -55,8 +56,8 @@ POLICIES = (
 
 
 def fixture_lines() -> list[bytes]:
-    """Every record of every fixture; most runs are of one attempt, some take another up."""
-    found = cases.load_cases([FIXTURES])
+    """The records of fixtures, of the recorded runs a few; most runs are of one attempt, some take another up."""
+    found = cases.load_cases([*(FIXTURES / name for name in ("article", "pairs", "public")), *few()])
     return [codec.value_line(value) for case in found for value in case.records]
 
 
