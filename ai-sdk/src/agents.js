@@ -1,9 +1,10 @@
 // ToolLoopAgent, watched: a class of the same name whose every call is a run.
 //
-// Some callbacks (onError and onAbort of a stream) can only be given to an agent as a whole and do not say which call they
-// are about. So each call is made on a stand-in: the same agent, with its settings replaced for this call alone.
-import { changed, errorCallback, modelCallbacks, settleCall } from './calls.js';
-import { isMap, listOf } from './conditions.js';
+// Its methods are the SDK's, on the application's own object: what a call is watched by travels in the call's options, to
+// the step at which the SDK settles them. Not here: the callbacks of a stream that only a whole agent can be given
+// (onError, onAbort); the parts of the stream say the same (streams.js).
+import { changed, modelCallbacks, settleCall } from './calls.js';
+import { isMap, listOf, sourceOf } from './conditions.js';
 import { heard, quietly } from './guard.js';
 
 const AGENT_STEPS = 20; // the SDK's private default, which says so in a warning when it fires
@@ -16,6 +17,7 @@ const said = new WeakMap();
  * @param {{watchPromise: Function, watchStream: Function, open: Function}} watching
  */
 export function watchedAgent(Base, hook, { open, watchPromise, watchStream }) {
+  const key = Symbol('run'); // one for each hook: a hook within a hook keeps its own
   const Watched = class extends Base {
     constructor(settings) {
       super(forSdk(settings));
@@ -24,16 +26,23 @@ export function watchedAgent(Base, hook, { open, watchPromise, watchStream }) {
 
     async generate(options) {
       const run = open([layerOf(this), options], false);
-      const agent = run && standIn(this, run, hook);
-      if (agent === undefined) return super.generate(forSdk(options));
-      return watchPromise(run, () => Base.prototype.generate.call(agent, callOptions(options, run)));
+      const given = run && callOptions(options, run, hook, key);
+      if (given === undefined) return super.generate(forSdk(options));
+      return watchPromise(run, () => super.generate(given));
     }
 
     async stream(options) {
       const run = open([layerOf(this), options], true);
-      const agent = run && standIn(this, run, hook);
-      if (agent === undefined) return super.stream(forSdk(options));
-      return watchStream(run, () => Base.prototype.stream.call(agent, callOptions(options, run)));
+      const given = run && callOptions(options, run, hook, key);
+      if (given === undefined) return super.stream(forSdk(options));
+      return watchStream(run, () => super.stream(given));
+    }
+
+    /** The SDK's own step; a subclass of the application's may have one before it. */
+    async prepareCall(options) {
+      const { [key]: run, ...rest } = options ?? {};
+      const made = await super.prepareCall(run === undefined ? options : rest);
+      return run === undefined ? made : settled(made, run, this, hook);
     }
   };
   return Object.defineProperty(Watched, 'name', { value: Base.name });
@@ -45,22 +54,44 @@ function layerOf(agent) {
   return { id, telemetry, experimental_telemetry, stopcause: said.get(agent)?.stopcause };
 }
 
-/** The same agent for one call; nothing where its settings cannot be read. */
-function standIn(agent, run, hook) {
-  let made;
+/** A call's options with our ears in them; nothing where they cannot be read. */
+function callOptions(options, run, hook, key) {
+  let given;
   quietly(() => {
-    if (typeof agent.settings !== 'object') return;
-    const settings = watchSettings(agent.settings, said.get(agent)?.stopWhen, run, hook);
-    made = Object.create(agent, { settings: { value: settings } });
+    given = changed(forSdk(options), { ...ears(options, run), [key]: run });
+    const signal = run.takeSignal();
+    if (signal !== options.abortSignal) given.abortSignal = signal;
   });
-  if (made === undefined) hook.runs.delete(run);
-  return made;
+  if (given === undefined) hook.runs.delete(run);
+  return given;
 }
 
-function callOptions(options, run) {
-  const given = forSdk(options);
-  const signal = run.takeSignal();
-  return signal === given.abortSignal ? given : changed(given, { abortSignal: signal });
+function ears(options, run) {
+  const own = (name, alias) => options[name] ?? options[alias];
+  const listening = {
+    onStepStart: heard(own('onStepStart', 'experimental_onStepStart'), () => run.stepBegan()),
+    onStepEnd: heard(own('onStepEnd', 'onStepFinish'), (step) => run.stepEnded(step)),
+    onToolExecutionStart: heard(options.onToolExecutionStart, () => run.toolStarted()),
+    onToolExecutionEnd: heard(options.onToolExecutionEnd, (event) =>
+      run.toolEnded(event.toolCall, event.toolOutput?.type === 'tool-error'),
+    ),
+  };
+  if (!run.call.isStream) return listening;
+  const onEnd = options.onEnd === undefined ? options.onFinish : options.onEnd;
+  return { ...listening, onEnd: heard(onEnd, () => run.stop({ how: 'returned' }, 'callback')) };
+}
+
+/** What the SDK will call with: conditions and model callbacks watched. */
+function settled(made, run, agent, hook) {
+  let given = made;
+  quietly(() => {
+    const { settings } = agent;
+    const fallback = { limit: made.stopWhen === undefined ? 1 : AGENT_STEPS, when: defaultOf(made, settings) };
+    const stopWhen = settleCall(asCalled(made, run), run, hook, fallback, namesOf(said.get(agent)?.stopWhen));
+    const onStepError = heard(made.onStepError, ({ error }) => run.stepFailed(error));
+    given = { ...made, ...modelCallbacks(made, run), stopWhen, onStepError };
+  });
+  return given;
 }
 
 /** Options without what only we understand. */
@@ -72,52 +103,16 @@ export function forSdk(options) {
   return given;
 }
 
-function watchSettings(settings, stopWhen, run, hook) {
-  const own = (name, alias) => settings[name] ?? settings[alias];
-  const ears = {
-    onStepStart: heard(own('onStepStart', 'experimental_onStepStart'), () => run.stepBegan()),
-    onStepEnd: heard(own('onStepEnd', 'onStepFinish'), (step) => run.stepEnded(step)),
-    onToolExecutionStart: heard(settings.onToolExecutionStart, () => run.toolStarted()),
-    onToolExecutionEnd: heard(settings.onToolExecutionEnd, (event) =>
-      run.toolEnded(event.toolCall, event.toolOutput?.type === 'tool-error'),
-    ),
-    prepareCall: preparedCall(settings, stopWhen, run, hook),
-  };
-  return { ...settings, ...ears, ...(run.call.isStream ? streamEars(settings, run) : {}) };
-}
-
-function streamEars(settings, run) {
-  const ears = { onAbort: heard(settings.onAbort, ({ reason }) => run.stop({ how: 'aborted', reason }, 'callback')) };
-  const onEnd = settings.onEnd ?? settings.onFinish;
-  if ((settings.output ?? undefined) === undefined || (onEnd ?? undefined) !== undefined) {
-    ears.onEnd = heard(onEnd, () => run.stop({ how: 'returned' }, 'callback'));
-  }
-  const onError = errorCallback(settings, run);
-  return onError === undefined ? ears : { ...ears, onError };
-}
-
-/** The last word on a call's options is prepareCall's. It sees what it would see without us. */
-function preparedCall(settings, stopWhen, run, hook) {
-  return async (args) => {
-    const made = (await settings.prepareCall?.(args)) ?? args;
-    let given = made;
-    quietly(() => {
-      const fallback = { limit: made.stopWhen === undefined ? 1 : AGENT_STEPS, when: defaultOf(made, args, settings) };
-      const asked = settleCall(asCalled(made, run), run, hook, fallback, namesOf(stopWhen));
-      const onStepError = heard(made.onStepError, ({ error }) => run.stepFailed(error));
-      given = { ...made, ...modelCallbacks(made, run), stopWhen: asked, onStepError };
-    });
-    return given;
-  };
-}
-
 /** A call's own timer stands before the one of the settings. */
 const asCalled = (made, run) => ({ ...made, timeout: run.call.timeout ?? made.timeout });
 
-/** The function that the SDK itself put in, if it is still there; or its default for a call without conditions. */
-function defaultOf(made, args, settings) {
+/** The function that the SDK itself put in; or its default for a call without conditions. */
+function defaultOf(made, settings) {
   if (made.stopWhen === undefined) return ({ steps }) => steps.length === 1;
-  return (settings.stopWhen ?? undefined) === undefined && made.stopWhen === args.stopWhen ? args.stopWhen : undefined;
+  if ((settings.stopWhen ?? undefined) !== undefined || typeof made.stopWhen !== 'function') return undefined;
+  // An application's prepareCall may have put in its own; the SDK's has its own text.
+  const isSdks = settings.prepareCall === undefined || sourceOf(made.stopWhen).includes('DefaultStopCondition');
+  return isSdks ? made.stopWhen : undefined;
 }
 
 /** Names that the settings gave; prepareCall may keep the conditions and drop the map. */

@@ -77,11 +77,8 @@ export function settleCall(options, run, hook, fallback, known) {
 
 /** The SDK's timers, as far as they bound a run. */
 export function timeoutOf(timeout) {
-  if (timeout === undefined || timeout === null) return { isAny: false, isTool: false };
-  if (typeof timeout === 'number') return { totalMs: number(timeout), isAny: true, isTool: false };
-  const { totalMs, stepMs, toolMs, tools } = timeout;
-  const isTool = toolMs !== undefined || tools !== undefined;
-  return { totalMs: number(totalMs), stepMs: number(stepMs), isAny: true, isTool };
+  if (typeof timeout === 'number') return { totalMs: number(timeout) };
+  return { totalMs: number(timeout?.totalMs), stepMs: number(timeout?.stepMs) };
 }
 
 /**

@@ -14,7 +14,7 @@ import { ABORTED } from './words.js';
  * @property {number} steps how many were completed
  * @property {import('./conditions.js').Watched[]} fired conditions that ended the loop
  * @property {{aborted: boolean, reason: unknown}} signal the application's own, as it was at the end
- * @property {{totalMs?: number, stepMs?: number, isTool: boolean, isAny: boolean}} timeout the SDK's own timers
+ * @property {{totalMs?: number, stepMs?: number}} timeout the SDK's own timers
  * @property {number} elapsedMs of the run @property {number} stepMs of the step that goes on or was the last
  * @property {boolean} isModelAsked whether the model was being asked when it ended
  * @property {boolean} namesDone whether the application named the tools that mean done

@@ -113,7 +113,8 @@ const PUBLISHED = [
   ['() => false', 'custom'],
 ];
 
-const sourceOf = (fn) => Function.prototype.toString.call(fn);
+/** @param {Function} fn */
+export const sourceOf = (fn) => Function.prototype.toString.call(fn);
 
 const NAMES = { steps: 'step_count', tool_call: 'tool_call', tokens: 'tokens', cost: 'cost', time: 'time' };
 

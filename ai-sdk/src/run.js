@@ -18,7 +18,7 @@ export class Run {
   watched = [];
   /** @type {import('./approvals.js').Answer[]} what this call brings to a run that waited */
   answers = [];
-  timeout = { isAny: false, isTool: false };
+  timeout = {};
   children = { open: 0, failed: 0, waiting: 0 };
   tally = new Tally();
   /** @type {{pending: number} | undefined} who reads its stream */
@@ -124,6 +124,16 @@ export class Run {
       this.streamError = undefined;
     }
     if (this.tally.last.results.length > 0) this.progress('tool_result', PROGRESS_MS);
+  }
+
+  isAborted() {
+    return this.#signal?.deref()?.aborted === true && this.streamError === undefined;
+  }
+
+  /** Why a stream was aborted: by the signal of the call, or by a timer of the SDK's own. */
+  abortReason() {
+    const signal = this.#signal?.deref();
+    return signal?.aborted ? signal.reason : { name: 'TimeoutError' };
   }
 
   #isAbortAsked() {

@@ -101,14 +101,28 @@ class Readers {
   }
 
   #pass(value, controller) {
-    if (value?.type === 'finish') this.#sawFinish = true;
+    quietly(() => this.#note(value));
     controller.enqueue(value);
+  }
+
+  /** The parts of a stream say of an agent's what only a whole agent can be asked by callbacks. */
+  #note(part) {
+    if (part?.type === 'finish') this.#sawFinish = true;
+    if (!this.#run.hearsParts) return;
+    if (part?.type === 'error') this.#run.streamFailed(part.error);
+    if (part?.type === 'abort') this.#run.stop({ how: 'aborted', reason: this.#run.abortReason() }, 'event_stream');
   }
 
   #ended(controller, branch) {
     this.#over(branch);
-    this.#stop({ how: 'returned' });
+    this.#stop(this.#ending());
     controller.close();
+  }
+
+  /** Whoever reads only a stream of objects sees no part that says so. */
+  #ending() {
+    const isAborted = this.#run.hearsParts && !this.#sawFinish && this.#run.isAborted();
+    return isAborted ? { how: 'aborted', reason: this.#run.abortReason() } : { how: 'returned' };
   }
 
   #broke(error, controller, branch) {

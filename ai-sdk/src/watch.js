@@ -24,7 +24,7 @@ import { VERSION } from './version.js';
 export function watch(ai, options = {}) {
   const sink = sinkOf(options.sink ?? platform.defaultSink?.());
   const isOff = platform.env('STOPCAUSE_DISABLED') === '1';
-  if (sink === undefined && !isOff) {
+  if (sink === undefined && options.sink === undefined && !isOff) {
     complain('watch() was given no sink, so nothing is recorded. Give one: httpSink({url}) or functionSink(fn).');
   }
   const hook = hookOf(ai, options, sink ?? NO_SINK);
@@ -123,6 +123,7 @@ function openRun(hook, [ofAgent, call], isStream) {
     const mine = optionsOfRun(named(hook.base, [ofAgent, call]), ofAgent?.stopcause, call.stopcause);
     const signal = signalOf(call.abortSignal, mine.deadlineMs);
     run = new Run(hook, mine, { isStream, signal, timeout: call.timeout, ...familyOf(hook) });
+    run.hearsParts = isStream && ofAgent !== undefined;
     hook.runs.add(run);
   });
   return run;

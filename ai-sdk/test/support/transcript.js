@@ -34,7 +34,7 @@ export async function runPath(path, { ai, hooked, quiet = false }) {
   const records = [];
   const probe = probed(ai);
   const watched = hooked ? hookedWith(probe.ai, path, kit, records) : undefined;
-  const api = { ...ai, ...watched };
+  const api = { ...ai, ...watched, ...(hooked ? probe.agentOf(watched) : {}) };
   const witness = witnessed(kit);
   let made;
   try {
@@ -120,18 +120,20 @@ function probed(ai) {
     return [...(Array.isArray(stopWhen) ? stopWhen : [stopWhen]), listener];
   };
   const withProbe = (options) => (options?.stopWhen ? { ...options, stopWhen: listen(options.stopWhen) } : options);
-  class ToolLoopAgent extends ai.ToolLoopAgent {
-    async prepareCall(options) {
-      return withProbe(await super.prepareCall(options));
-    }
-  }
   return {
     ai: {
       ...ai,
       generateText: (options) => ai.generateText(withProbe(options)),
       streamText: (options) => ai.streamText(withProbe(options)),
-      ToolLoopAgent,
     },
+    /** The hook watches an agent's call at this step; what comes after it is what the SDK sees. */
+    agentOf: ({ ToolLoopAgent: Watched }) => ({
+      ToolLoopAgent: class ToolLoopAgent extends Watched {
+        async prepareCall(options) {
+          return withProbe(await super.prepareCall(options));
+        }
+      },
+    }),
     asked: () => first?.steps,
   };
 }
