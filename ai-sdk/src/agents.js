@@ -98,7 +98,7 @@ function settled(made, run, agent, hook) {
 export function forSdk(options) {
   if (typeof options !== 'object' || options === null) return options;
   const given = changed(options, {});
-  delete given.stopcause;
+  if ('stopcause' in given) delete given.stopcause;
   if (isMap(given.stopWhen)) given.stopWhen = listOf(given.stopWhen);
   return given;
 }

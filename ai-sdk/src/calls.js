@@ -107,7 +107,9 @@ function followed(signal) {
  * @param {any} options @param {object} changes
  */
 export function changed(options, changes) {
-  return Object.assign(Object.create(Object.getPrototypeOf(options)), options, changes);
+  const proto = Object.getPrototypeOf(options);
+  if (proto === Object.prototype) return { ...options, ...changes }; // the usual case, and several times as fast
+  return Object.assign(Object.create(proto), options, changes);
 }
 
 /** What the SDK does where `stopWhen` is absent; the text of its documentation, and the same function. */

@@ -12,6 +12,12 @@ const GETTERS = ['stream', 'fullStream', 'partialOutputStream', 'elementStream']
 const dropped =
   globalThis.FinalizationRegistry && new globalThis.FinalizationRegistry((readers) => readers.forgotten());
 
+/** @type {WeakMap<object, Readers>} */
+const readersOf = new WeakMap();
+
+/** By prototype: the same functions for every result, or the engine takes each for an object of a shape of its own. */
+const accessors = new WeakMap();
+
 /**
  * Watches the streams of a result of `streamText`. The result stays the same object.
  * @param {any} result @param {import('./run.js').Run} run
@@ -19,20 +25,27 @@ const dropped =
 export function watchStreams(result, run) {
   const readers = new Readers(run);
   run.readers = readers;
-  for (const name of GETTERS) replaceGetter(result, name, readers);
+  readersOf.set(result, readers);
+  const proto = Object.getPrototypeOf(result);
+  if (!accessors.has(proto)) accessors.set(proto, accessorsOf(proto));
+  Object.defineProperties(result, accessors.get(proto));
   dropped?.register(result, readers);
 }
 
-function replaceGetter(result, name, readers) {
-  const getter = getterOf(result, name);
-  if (getter === undefined) return;
-  Object.defineProperty(result, name, {
-    configurable: true,
-    enumerable: false,
-    get() {
-      return readers.watch(getter.call(this), result);
-    },
-  });
+function accessorsOf(proto) {
+  const found = {};
+  for (const name of GETTERS) {
+    const getter = getterOf(proto, name);
+    if (getter !== undefined) found[name] = { configurable: true, enumerable: false, get: watching(getter) };
+  }
+  return found;
+}
+
+function watching(getter) {
+  return function get() {
+    const stream = getter.call(this);
+    return readersOf.get(this)?.watch(stream, this) ?? stream;
+  };
 }
 
 function getterOf(object, name) {

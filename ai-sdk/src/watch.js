@@ -148,7 +148,7 @@ function optionsOf(options, run, hook) {
   quietly(() => {
     const stopWhen = settleCall(options, run, hook, ONE_STEP);
     given = changed(options, { ...watchCallbacks(options, run), stopWhen });
-    delete given.stopcause;
+    if ('stopcause' in given) delete given.stopcause;
     const signal = run.takeSignal();
     if (signal !== options.abortSignal) given.abortSignal = signal;
   });
