@@ -183,6 +183,7 @@ def _opened(run: Run) -> datetime:
 # Many batches ---------------------------------------------------------------------------------------------------------
 
 Progress = Callable[[int], None]  # runs done
+_END_S = 3.0  # what a pool whose worker died takes to end at most, where it can
 
 
 def judge_batches(
@@ -234,9 +235,16 @@ def _in_workers(task: Task, batches: Iterable[Batch], processes: int) -> Iterato
 
 
 def _let_go(pool: ProcessPoolExecutor) -> None:
-    """Ends the writing of a batch that no worker will read; Python 3.11.2 would wait for it for ever (gh-94777)."""
+    """Ends the writing of a batch that no worker will read; Python 3.11.2 would wait for it for ever (gh-94777).
+
+    Newer ones end it themselves, so they get the time to.
+    """
+    manager = getattr(pool, "_executor_manager_thread", None)
+    if manager is None:
+        return
+    manager.join(_END_S)
     reader = getattr(getattr(pool, "_call_queue", None), "_reader", None)
-    if reader is not None:
+    if manager.is_alive() and reader is not None:
         reader.close()
 
 
