@@ -28,6 +28,7 @@ _CODE = re.compile(r"code: '([a-z_]+)'")
 
 # What the hook itself finds worth saying, in a record's `findings`.
 FINDINGS = {
+    "approvals_cut": "it waits for more than 500 answers; the first 500 are in the receipt",
     "clock_jump": "the wall clock jumped by more than 5 s; the duration is by the monotonic one",
     "default_stop_condition": "the SDK's own default ended the loop: the application chose no bound",
     "interruption_swallowed": "an abort or a time-out cut a tool off, and the SDK returned as if nothing had happened",

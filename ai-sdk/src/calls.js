@@ -47,7 +47,7 @@ function streamCallbacks(options, run) {
 }
 
 /** Without a callback the SDK prints the error; with one, it may retry. Neither may change because of us. */
-export function errorCallback(options, run) {
+function errorCallback(options, run) {
   const note = ({ error }) => run.streamFailed(error);
   if ((options.onError ?? undefined) !== undefined) return heard(options.onError, note);
   return options.streamRetries === undefined ? heard(({ error }) => console.error(error), note) : undefined;
@@ -76,7 +76,7 @@ export function settleCall(options, run, hook, fallback, known) {
 }
 
 /** The SDK's timers, as far as they bound a run. */
-export function timeoutOf(timeout) {
+function timeoutOf(timeout) {
   if (typeof timeout === 'number') return { totalMs: number(timeout) };
   return { totalMs: number(timeout?.totalMs), stepMs: number(timeout?.stepMs) };
 }

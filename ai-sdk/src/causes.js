@@ -5,7 +5,7 @@
 import { faultOf, interruptionOf } from './faults.js';
 import { atOnce } from './guard.js';
 import { isUnsafe } from './steps.js';
-import { ABORTED } from './words.js';
+import { ABORTED, table } from './words.js';
 
 /**
  * @typedef {object} Facts
@@ -50,25 +50,25 @@ const TIMER_SLACK_MS = 5; // a timer may fire a moment before the clock says so
 const QUOTA_STATUSES = new Set([402, 429]);
 
 /** Words of providers that say more than the status does. */
-const BY_CODE = { context_length_exceeded: 'context_limit', insufficient_quota: 'quota' };
+const BY_CODE = table({ context_length_exceeded: 'context_limit', insufficient_quota: 'quota' });
 
 /** What a condition's kind means when it fired; the order says which one names the run when several did. */
-const BY_KIND = {
+const BY_KIND = table({
   tool_call: 'explicit_done',
   tokens: 'token_budget',
   cost: 'cost_budget',
   time: 'time_limit',
   steps: 'step_limit',
   custom: 'unknown',
-};
+});
 const KINDS = Object.keys(BY_KIND);
 
-const BY_FINISH = {
+const BY_FINISH = table({
   interrupted: 'stream_truncated',
   length: 'output_cap',
   'content-filter': 'content_filter',
   error: 'model_failure',
-};
+});
 
 const RULES = [interrupted, letGo, failed, waitsForPerson, done, waitsForOthers, toolFailed, bounded, finished];
 

@@ -8,6 +8,7 @@ import { conditionFacts, costOf, limitFacts } from './conditions.js';
 import { displayName, number } from './records.js';
 
 const WAITS = new Set(['approval_pending', 'external_pending']);
+const MOST_APPROVALS = 500; // a line may have 1 MiB, and a receipt that is refused says nothing at all
 const CLOCK_JUMP_MS = 5000; // the plan's clock skew: below it, clocks only disagree
 
 /** @typedef {import('./run.js').Run} Run */
@@ -166,7 +167,9 @@ function writeApprovals(record, run, answer) {
   const waits = waitsOf(run.tally.last, isWaiting);
   const asked = waits.map((wait, index) => approvalFact(wait, run.mine.route, run.id, record.at, index));
   // What this call answered tells of a run that went on. In one that stops to wait again it would be a wait of its own.
-  const approvals = isWaiting ? asked : [...asked, ...decidedFacts(run.answers)];
+  const all = isWaiting ? asked : [...asked, ...decidedFacts(run.answers)];
+  const approvals = all.slice(0, MOST_APPROVALS);
+  if (all.length > approvals.length) writeFindings(record, [{ code: 'approvals_cut' }]);
   if (approvals.length > 0) record.approvals = approvals;
 }
 

@@ -39,7 +39,7 @@ export class Run {
   /**
    * @param {any} hook what all runs of one watch() share: sink, waits, who writes
    * @param {any} mine the options of this run, cleaned
-   * @param {{isStream: boolean, signal?: AbortSignal, timeout?: any, parent?: Run, isNested: boolean}} call
+   * @param {{isStream: boolean, hearsParts: boolean, signal?: AbortSignal, timeout?: any, parent?: Run, isNested: boolean}} call
    */
   constructor(hook, mine, call) {
     this.#hook = hook;

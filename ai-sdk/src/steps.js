@@ -5,6 +5,7 @@
 
 import { shortWord, typeOf } from './faults.js';
 import { count } from './records.js';
+import { table } from './words.js';
 
 /**
  * @typedef {object} Step
@@ -59,7 +60,7 @@ function headOf(step) {
 }
 
 /** One reader for each type of part that says something about how the loop goes on. */
-const READERS = {
+const READERS = table({
   text: (part, read) => {
     read.text ||= part.text?.length > 0;
   },
@@ -98,12 +99,12 @@ const READERS = {
     const call = byId.get(part.toolCall?.toolCallId);
     if (call !== undefined && part.approved === false) call.state = 'denied';
   },
-};
+});
 
 const callOf = (part) => part && { id: part.toolCallId, name: part.toolName, invalid: false };
 
 /** Finish reasons of the SDK and of older providers, in the plan's words. */
-const FINISH = {
+const FINISH = table({
   stop: 'stop',
   length: 'length',
   'content-filter': 'content_filter',
@@ -111,7 +112,7 @@ const FINISH = {
   error: 'error',
   interrupted: 'interrupted',
   other: 'other',
-};
+});
 
 /**
  * The `finish_reason` of a receipt.

@@ -121,7 +121,7 @@ class Readers {
   /** The parts of a stream say of an agent's what only a whole agent can be asked by callbacks. */
   #note(part) {
     if (part?.type === 'finish') this.#sawFinish = true;
-    if (!this.#run.hearsParts) return;
+    if (!this.#run.call.hearsParts) return;
     if (part?.type === 'error') this.#run.streamFailed(part.error);
     if (part?.type === 'abort') this.#run.stop({ how: 'aborted', reason: this.#run.abortReason() }, 'event_stream');
   }
@@ -134,7 +134,7 @@ class Readers {
 
   /** Whoever reads only a stream of objects sees no part that says so. */
   #ending() {
-    const isAborted = this.#run.hearsParts && !this.#sawFinish && this.#run.isAborted();
+    const isAborted = this.#run.call.hearsParts && !this.#sawFinish && this.#run.isAborted();
     return isAborted ? { how: 'aborted', reason: this.#run.abortReason() } : { how: 'returned' };
   }
 

@@ -122,8 +122,8 @@ function openRun(hook, [ofAgent, call], isStream) {
     if (typeof call !== 'object' || call === null) return;
     const mine = optionsOfRun(named(hook.base, [ofAgent, call]), ofAgent?.stopcause, call.stopcause);
     const signal = signalOf(call.abortSignal, mine.deadlineMs);
-    run = new Run(hook, mine, { isStream, signal, timeout: call.timeout, ...familyOf(hook) });
-    run.hearsParts = isStream && ofAgent !== undefined;
+    const hearsParts = isStream && ofAgent !== undefined;
+    run = new Run(hook, mine, { isStream, hearsParts, signal, timeout: call.timeout, ...familyOf(hook) });
     hook.runs.add(run);
   });
   return run;

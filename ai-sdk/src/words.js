@@ -1,5 +1,12 @@
 // Closed lists of the wire format that the hook chooses words from; a test holds them to the Python's.
 
+/**
+ * A table that is asked with words from outside: only what was put in is in it, whatever the word (`constructor`,
+ * `__proto__`).
+ * @template T @param {Record<string, T>} entries @returns {Record<string, T>}
+ */
+export const table = (entries) => Object.assign(Object.create(null), entries);
+
 export const LIMIT_KINDS = new Set(['steps', 'tokens', 'cost', 'time', 'output', 'context', 'tool_call', 'custom']);
 
 export const ABORTED = new Set(['user_abort', 'caller_abort', 'platform_abort']);
