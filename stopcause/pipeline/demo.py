@@ -8,7 +8,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -83,8 +83,8 @@ def run_demo(store: Path, pen: Pen, program: str) -> Iterator[list[str]]:
     yield parts.opening(path_words(store), pen.time(now))
     yield _replay_part(pen)
     policy = load_policy(store.parent / "policy.toml")
-    yield from _store_parts(store, policy, now, pen)
-    looks = (Hint(("runs", "--attention")), Hint(("explain",), of="generate-done-without-outcome"))
+    run_id = yield from _store_parts(store, policy, now, pen)
+    looks = (Hint(("runs", "--attention")), Hint(("explain",), of=run_id))
     yield ["Look around in this store:", *hint_lines(Caller(program, store), looks)]
     yield ["Next, with your own agents:", *hint_lines(Caller(program), _NEXT)]
 
@@ -108,7 +108,8 @@ def _strength(case: CaseResult) -> str:
     return said[-1] if said else "nothing"
 
 
-def _store_parts(store: Path, policy: Policy, now: datetime, pen: Pen) -> Iterator[list[str]]:
+def _store_parts(store: Path, policy: Policy, now: datetime, pen: Pen) -> Generator[list[str], None, str]:
+    """Gives back the run that was explained."""
     with Keeper.open(store, policy, now) as keeper:
         began = time.perf_counter()
         report = ingest([data_folder("fixtures") / "ai_sdk"], keeper, now)
@@ -120,6 +121,7 @@ def _store_parts(store: Path, policy: Policy, now: datetime, pen: Pen) -> Iterat
         yield parts.attention_part(found, "runs --attention", pen)
         run_id = _claimed_done(found)
         yield parts.why_part(attention.explained(keeper, run_id, now), f"explain {run_id}", pen)
+    return run_id
 
 
 def _claimed_done(found: Attention) -> str:

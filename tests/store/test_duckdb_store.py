@@ -22,17 +22,11 @@ from tests.support.machine import without_privileges
 from tests.support.stored import T0, columns_of, record, verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
 
 ROOT = Path(__file__).parents[2]
 OWNER = "import sys; from pathlib import Path; from stopcause.store.duckdb_store import DuckStore\n"
 HOLD = OWNER + "s = DuckStore.open(Path(sys.argv[1])); print('open', flush=True); sys.stdin.read()"
-
-
-@pytest.fixture
-def store() -> Iterator[DuckStore]:
-    with DuckStore.open(None) as opened:
-        yield opened
 
 
 # One owner ------------------------------------------------------------------------------------------------------------

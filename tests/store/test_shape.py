@@ -17,17 +17,7 @@ from stopcause.store.rows import RecordRow, VerdictRow
 from tests.support.stored import T0, columns_of, record, verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-ROOT = Path(__file__).parents[2]
-OWNER = "import sys; from pathlib import Path; from stopcause.store.duckdb_store import DuckStore\n"
-HOLD = OWNER + "s = DuckStore.open(Path(sys.argv[1])); print('open', flush=True); sys.stdin.read()"
-
-
-@pytest.fixture
-def store() -> Iterator[DuckStore]:
-    with DuckStore.open(None) as opened:
-        yield opened
+    pass
 
 
 # The shape ------------------------------------------------------------------------------------------------------------
