@@ -4,6 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 COMPILE := uv pip compile -q --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11
+FRAMEWORK := uv pip compile -q --prerelease=allow --no-emit-index-url --no-header --no-annotate --python-version 3.11
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 .PHONY: help demo test check lock docs bench clean
 
@@ -25,6 +26,7 @@ check: .venv/ready ai-sdk/node_modules/ready .envs/duckdb15/ready .envs/rotel/re
 	cog --check README.md fixtures/README.md docs/*.md
 	pytest -q -n auto --dist worksteal
 	cd ai-sdk && npm run lint --silent && npm run types --silent && npm test --silent && npm run test:long --silent
+	bash tests/frameworks/run.sh
 	bash tests/wheel.sh
 	bash tests/npm.sh
 
@@ -40,6 +42,8 @@ lock: .venv/ready  ## write the pinned files anew (no change in the tree when no
 	$(COMPILE) --group dev --extra server pyproject.toml -o requirements/dev.txt
 	echo 'duckdb==1.5.*' | $(COMPILE) - -o requirements/duckdb15.txt
 	echo 'rotel==0.0.1a15' | $(COMPILE) - -o requirements/rotel.txt
+	for f in requirements/frameworks/*.in; do $(FRAMEWORK) $$f -o $${f%.in}-newest.txt; done
+	for f in requirements/frameworks/*.in; do $(FRAMEWORK) --resolution lowest-direct $$f -o $${f%.in}-oldest.txt; done
 	cd ai-sdk && npm install --package-lock-only --silent
 
 clean:  ## remove everything that make made
@@ -62,4 +66,11 @@ ai-sdk/node_modules/ready: ai-sdk/package-lock.json | .venv/ready
 .envs/%/ready: requirements/%.txt
 	$(PYTHON) -m venv --clear .envs/$*
 	.envs/$*/bin/python -m pip install -q --disable-pip-version-check --require-hashes --no-deps -r $<
+	@touch $@
+
+# A framework and its hook, each in an environment of its own: they pin what they stand on against each other. Plain
+# pins, no hashes: nothing of this is shipped.
+.envs/%/ready: requirements/frameworks/%.txt pyproject.toml | .venv/ready
+	uv venv -q --clear --python .venv/bin/python .envs/$*
+	uv pip install -q --python .envs/$*/bin/python --no-deps -r $< -e .
 	@touch $@

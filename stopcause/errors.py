@@ -3,6 +3,7 @@
     StopcauseError
     +-- MissingExtraError     a part that is not installed; the message is the install command
     +-- InputError            input that cannot be read at all (bad lines are not errors: they are set aside)
+    +-- ConfigurationError    `configure` was told something that it cannot use; names the parameter
     +-- PolicyError           a policy that cannot be used; `problems` name place, fault and way out
     +-- StoreError
     |   +-- StoreInUseError   another process owns the store; says who, and what to do
@@ -37,6 +38,10 @@ class MissingExtraError(StopcauseError):
 
 class InputError(StopcauseError):
     """Input that cannot be read at all: no such file, not a file, no UTF-8, not a case."""
+
+
+class ConfigurationError(StopcauseError, ValueError):
+    """A hook was configured with a value that it cannot use. Raised while the program starts, never in a run."""
 
 
 class Problem(NamedTuple):

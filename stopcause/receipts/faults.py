@@ -1,0 +1,104 @@
+"""What an exception says without its text: the names of its types, and numbers and codes beside them.
+
+`str(error)` is never taken: messages quote prompts, arguments and results.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import NamedTuple
+
+from stopcause.receipts.identifiers import is_identifier
+from stopcause.receipts.vocabulary import StopCause
+
+_MOST_LINKS = 8
+_QUOTA_STATUSES = (402, 429)
+_CODES = {
+    "context_length_exceeded": StopCause.CONTEXT_LIMIT,
+    "insufficient_quota": StopCause.QUOTA,
+    "content_filter": StopCause.CONTENT_FILTER,
+}
+# Packages whose exceptions mean that a model or its provider failed.
+_PROVIDERS = frozenset(
+    {"anthropic", "azure", "boto3", "botocore", "cohere", "google", "groq", "litellm", "mistralai", "ollama", "openai"}
+)
+
+
+class Fault(NamedTuple):
+    """An error by its types: `chain` is the type and those of what it came from. `status` and `code` as it has them."""
+
+    type: str | None
+    chain: tuple[str, ...] = ()
+    code: str | None = None
+    status: int | None = None
+    tool: str | None = None
+
+
+def fault_of(error: BaseException, tool: str | None = None) -> Fault:
+    """The fault that an exception is."""
+    names = tuple(name for each in chain_of(error) if (name := type_name(type(each))))
+    return Fault(names[0] if names else None, names, _code(error), status_of(error), tool)
+
+
+def type_name(kind: type) -> str | None:
+    """A class by its name, where that is one."""
+    name = getattr(kind, "__name__", None)
+    return name if isinstance(name, str) and is_identifier(name) else None
+
+
+def chain_of(error: BaseException) -> list[BaseException]:
+    """The exception and what it came from, the newest first."""
+    links: list[BaseException] = []
+    link: BaseException | None = error
+    while link is not None and link not in links and len(links) < _MOST_LINKS:
+        links.append(link)
+        link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
+    return links
+
+
+def status_of(error: BaseException) -> int | None:
+    """The HTTP status that an exception carries, if any."""
+    for name in ("status_code", "status", "http_status"):
+        value = _attribute(error, name)
+        if type(value) is int and 100 <= value <= 599:  # noqa: PLR2004 - what a status is
+            return value
+    return None
+
+
+def is_cancelled(error: BaseException) -> bool:
+    """Whether a task was cancelled."""
+    return isinstance(error, asyncio.CancelledError)
+
+
+def is_time_out(error: BaseException) -> bool:
+    """Whether an outer timer cut the work off: `asyncio.timeout` and `wait_for` turn the cancellation into this.
+
+    A `TimeoutError` that no cancellation is behind is some library's: a tool or a model that was too slow.
+    """
+    return isinstance(error, TimeoutError) and any(is_cancelled(link) for link in chain_of(error))
+
+
+def provider_cause(error: BaseException) -> StopCause | None:
+    """What an exception of a model's provider means; None where it is none.
+
+    Source of the rule: the classes of the providers' own packages, the status, and the codes that they document.
+    """
+    for link in chain_of(error):
+        package = type(link).__module__.partition(".")[0]
+        if package in _PROVIDERS:
+            if (named := _CODES.get(_code(link) or "")) is not None:
+                return named
+            return StopCause.QUOTA if status_of(link) in _QUOTA_STATUSES else StopCause.MODEL_FAILURE
+    return None
+
+
+def _code(error: BaseException) -> str | None:
+    value = _attribute(error, "code")
+    return value if isinstance(value, str) and is_identifier(value) else None
+
+
+def _attribute(error: BaseException, name: str) -> object:
+    try:
+        return getattr(error, name, None)
+    except Exception:  # noqa: BLE001 - a property of somebody else's exception; what it cannot tell is not told
+        return None

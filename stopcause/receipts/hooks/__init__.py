@@ -1,0 +1,36 @@
+"""One thin file for each framework: what its classes, fields and words mean, and where it is listened to.
+
+Here: which hooks there are. A hook file has the framework's cause map as a table at its top, and a function `install`
+that listens and gives back what undoes it. It imports its framework inside `install`: this list is read in processes
+that have none of them. What hooks share (the guard, reading an object that may have changed shape) is in `guard`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Spec(NamedTuple):
+    """A hook.
+
+    Attributes:
+        name: What `instrument` and STOPCAUSE_DISABLED call it; its file and its framework's name in records.
+        distribution: The package whose version counts.
+        trigger: The module whose import means that the framework is used; the hook is installed then.
+        lowest: The oldest version that is tested.
+        below: The first that is not. Outside, only exception classes are read, and receipts say so.
+    """
+
+    name: str
+    distribution: str
+    trigger: str
+    lowest: str
+    below: str
+
+
+SPECS = (
+    Spec("langgraph", "langgraph", "langgraph.pregel", "1.0", "1.3"),
+    Spec("openai_agents", "openai-agents", "agents", "0.20", "0.25"),
+    Spec("pydantic_ai", "pydantic-ai-slim", "pydantic_ai", "2.0", "3"),
+    Spec("strands", "strands-agents", "strands.agent.agent", "1.0", "2"),
+)

@@ -1,0 +1,101 @@
+"""What every hook stands on: nothing of it raises into the host, and it turns itself off where it keeps failing.
+
+Reading a framework's object goes through `Hook.read`: an attribute that is gone or of another type is absent from the
+receipt, and a finding names the hook and the attribute.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from stopcause.receipts import capture
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from stopcause.receipts.hooks import Spec
+    from stopcause.receipts.run import Run
+
+_MOST_FAILURES = 20
+_T = TypeVar("_T")
+
+
+class Hook:
+    """One framework's hook while it is installed.
+
+    Attributes:
+        is_tested: Whether the installed version is in the tested range. Where not, read exception classes only.
+        is_on: Whether it begins runs. Runs that it began are ended also when it is off.
+    """
+
+    def __init__(self, spec: Spec, version: str | None, *, is_tested: bool) -> None:
+        self.name = spec.name
+        self.adapter = f"stopcause.{spec.name}"
+        self.version = version
+        self.is_tested = is_tested
+        self.is_on = True
+        self._failures = 0
+        self._guards: dict[str, Guard] = {}
+
+    def begin(self, agent: str | None = None, *, parent: Run | None = None) -> Run | None:
+        """A run of this framework, not started yet; None where the hook is off, or hooks are."""
+        if not self.is_on or capture.is_off(self.name):
+            return None
+        run = capture.begin(self.adapter, self.name, self.version, agent, parent=parent)
+        if not self.is_tested:
+            run.find("untested_version", self.adapter)
+        return run
+
+    def guard(self, where: str) -> Guard:
+        """A `with` block that swallows and counts what goes wrong inside it. Only our own work belongs into it."""
+        return self._guards.get(where) or self._guards.setdefault(where, Guard(self, where))
+
+    def failed(self, where: str) -> None:
+        """Something of ours went wrong at a place."""
+        self._failures += 1
+        writer = capture.writer()
+        if writer is None:
+            return
+        if self._failures == 1 or self._failures == _MOST_FAILURES:
+            writer.say("hook_failed", f"{self.adapter}:{where}")
+        if self._failures >= _MOST_FAILURES and self.is_on:
+            self.is_on = False
+            writer.say("hook_off", self.adapter)
+
+    def read(self, run: Run, owner: object, path: str, kind: type[_T] | tuple[type[_T], ...]) -> _T | None:
+        """An attribute of a framework's object, or of what a dotted path leads to; None where it is None or not there.
+
+        What is there and is no `kind` is found. `bool` is no `int` here.
+        """
+        value: Any = owner
+        try:
+            for name in path.split("."):
+                value = getattr(value, name)
+        except Exception:  # noqa: BLE001 - a property of the framework's may raise anything
+            run.find("shape_changed", f"{self.adapter}:{path}")
+            return None
+        if value is None:
+            return None
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
+            run.find("shape_changed", f"{self.adapter}:{path}")
+            return None
+        return value
+
+
+class Guard:
+    """A block of a hook's own work. One object for each place: entering costs two calls and no allocation."""
+
+    __slots__ = ("_hook", "_where")
+
+    def __init__(self, hook: Hook, where: str) -> None:
+        self._hook = hook
+        self._where = where
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> bool:
+        if kind is None or not issubclass(kind, Exception):
+            return False
+        self._hook.failed(self._where)
+        return True

@@ -1,0 +1,98 @@
+"""Turning hooks on and off: `instrument()` in a program, or `opentelemetry-instrument` around an unchanged one."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import re
+from importlib import metadata
+from typing import TYPE_CHECKING
+
+from stopcause.errors import ConfigurationError
+from stopcause.receipts import capture, imports
+from stopcause.receipts.hooks import SPECS, Spec
+from stopcause.receipts.hooks.guard import Hook
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+log = logging.getLogger("stopcause")
+
+_undo: dict[str, list[Callable[[], None]]] = {}
+
+
+def instrument(*names: str) -> tuple[str, ...]:
+    """Turns hooks on: those that are named, else all whose framework is installed. A second call changes nothing.
+
+    No framework is imported: a hook is installed when the program imports its framework.
+
+    Returns:
+        The hooks that are on.
+
+    Raises:
+        ConfigurationError: There is no hook of that name; the message lists those that there are.
+    """
+    known = {spec.name: spec for spec in SPECS}
+    for name in names:
+        if name not in known:
+            raise ConfigurationError(f"instrument: no hook {name!r}; there are {', '.join(known)}")
+    if not capture.is_off():
+        for spec in [known[name] for name in names] or SPECS:
+            _turn_on(spec, is_named=bool(names))
+    return tuple(_undo)
+
+
+def uninstrument(*names: str) -> None:
+    """Turns hooks off, and gives the frameworks back as they were; without names, all."""
+    for name in names or tuple(_undo):
+        for undo in reversed(_undo.pop(name, [])):
+            undo()
+
+
+def _turn_on(spec: Spec, *, is_named: bool) -> None:
+    if spec.name in _undo or capture.is_off(spec.name):
+        return
+    try:
+        version = metadata.version(spec.distribution)
+    except metadata.PackageNotFoundError:
+        if is_named:
+            log.warning("stopcause: %s is not installed here, so its hook stays off", spec.distribution)
+        return
+    undos: list[Callable[[], None]] = []
+    _undo[spec.name] = undos
+    undos.append(imports.when_imported(spec.trigger, lambda: _install(spec, version, undos)))
+
+
+def _install(spec: Spec, version: str, undos: list[Callable[[], None]]) -> None:
+    """The framework has been imported. Whatever goes wrong here must not be an import error of the host's."""
+    hook = Hook(spec, version, is_tested=_is_between(version, spec.lowest, spec.below))
+    try:
+        module = importlib.import_module(f"stopcause.receipts.hooks.{spec.name}")
+        undos.append(module.install(hook))
+    except Exception as error:  # noqa: BLE001 - a framework that has changed; the host goes on without us
+        log.warning(
+            "stopcause: the hook for %s %s could not be installed (%s); its runs leave no receipts",
+            spec.distribution, version, type(error).__name__,
+        )  # fmt: skip
+
+
+def _is_between(version: str, lowest: str, below: str) -> bool:
+    return _numbers(lowest) <= _numbers(version) < _numbers(below)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    """The release part of a version: `1.2.24rc1` is (1, 2, 24)."""
+    found = re.match(r"\d+(\.\d+)*", version)
+    return tuple(int(part) for part in found[0].split(".")) if found else ()
+
+
+class Instrumentor:
+    """What `opentelemetry-instrument` loads by the entry point `opentelemetry_instrumentor`."""
+
+    def instrument(self, **_options: object) -> None:
+        """Turns on every hook whose framework is installed."""
+        instrument()
+
+    def uninstrument(self, **_options: object) -> None:
+        """Turns them off."""
+        uninstrument()

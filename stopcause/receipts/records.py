@@ -1,0 +1,296 @@
+"""A run's notes as records of the wire format. Called behind, on the writer's thread.
+
+Here: what is noted becomes a dict with times and ids. Not here: when a record is due (`run`), and what becomes of a
+value that the wire does not take (`mending`).
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from stopcause import __version__
+from stopcause.receipts import causes, ids
+from stopcause.receipts.identifiers import display_name
+from stopcause.receipts.vocabulary import FINISHED, Boundary, FinishSource, Kind, StopCause
+
+if TYPE_CHECKING:
+    from stopcause.receipts.causes import Said
+    from stopcause.receipts.configuration import Configuration
+    from stopcause.receipts.faults import Fault
+    from stopcause.receipts.run import Run
+
+Draft = dict[str, Any]
+
+_CLOCK_JUMP_NS = 5_000_000_000  # the plan's clock skew: below it, clocks only disagree
+_SECOND = 1_000_000_000
+_LIMIT = ("name", "kind", "limit", "unit", "scope")
+_CONDITION = ("name", "kind", "fired", "limit", "observed")
+_PLAIN = (
+    "agent_version", "thread_id", "parent_run_id", "resumes_run_id", "contract", "subject", "provider",
+)  # fmt: skip
+_COUNTS = (
+    "steps",
+    "model_calls",
+    "tool_calls",
+    "pending_tool_calls",
+    "unsafe_steps",
+    "forced_wrapup",
+    "output_shape",
+    "closed_by",
+)
+
+
+def started(run: Run, process: Draft) -> Draft:
+    """The start record."""
+    draft = _head(run, Kind.STARTED, Boundary.CALL, run.started_ns)
+    _static(draft, run)
+    draft["lease_s"] = run.config.lease_s
+    draft["process"] = process
+    return draft
+
+
+def progressed(run: Run, at_ns: int, sign: str) -> Draft:
+    """That it is alive, and perhaps got somewhere."""
+    draft = _head(run, Kind.PROGRESS, Boundary.CALLBACK, at_ns)
+    draft["sign"] = sign
+    _put(draft, "steps", run.steps)
+    return draft
+
+
+def executed(run: Run, approval_id: str, at_ns: int) -> Draft:
+    """That the gated call of another run has run, in this one."""
+    return _about_wait(run, at_ns, {"approval_id": approval_id, "executed": True})
+
+
+def decided(run: Run, approval_id: str, decision: str, at_ns: int) -> Draft:
+    """What was decided on the wait of another run, as the resuming one brings it."""
+    moment = time_of(at_ns)
+    return _about_wait(
+        run, at_ns, {"approval_id": approval_id, "state": "decided", "decision": decision, "decided_at": moment}
+    )
+
+
+def _about_wait(run: Run, at_ns: int, approval: Draft) -> Draft:
+    draft = _head(run, Kind.APPROVAL, Boundary.CALL, at_ns)
+    draft["run_id"] = run.resumes_run_id
+    draft["attempt"] = 1
+    del draft["seq"]  # in the order of another writer, which we do not know
+    draft["approval"] = approval
+    return draft
+
+
+def outcome(run: Run, fields: Draft, at_ns: int, issuer: str | None = None) -> Draft:
+    """What this process saw at the destination: the run's own claim, or a validator's word."""
+    draft = _head(run, Kind.OUTCOME, Boundary.CALL, at_ns)
+    said = {"type": "run"} if issuer is None else {"type": "validator", "id": issuer}
+    draft["outcome"] = {"observed_at": draft["at"], "issuer": said, **fields}
+    return draft
+
+
+def stopped(run: Run) -> Draft:
+    """The stop receipt."""
+    said = causes.pick(run.said)
+    said = causes.by_finish(said, run.finish)
+    if run.forced_wrapup and said.cause in FINISHED:
+        said = _wrapped_up(run, said)
+    draft = _head(run, Kind.STOPPED, said.boundary, max(run.stopped_ns, run.started_ns))
+    _static(draft, run)
+    draft["started_at"] = time_of(run.started_ns)
+    draft["duration_s"] = round((run.stopped_mono - run.started_mono) / _SECOND, 6)
+    _cause(draft, run, said)
+    _told(draft, run)
+    _counted(draft, run)
+    _ending(draft, run, said)
+    waits = [_wait(run, wait, i) for i, wait in enumerate(run.waits)]
+    if waits:
+        draft["approvals"] = waits
+    if abs((run.stopped_ns - run.started_ns) - (run.stopped_mono - run.started_mono)) > _CLOCK_JUMP_NS:
+        draft.setdefault("findings", []).append({"code": "clock_jump"})
+    return draft
+
+
+def broken(run: Run) -> Draft:
+    """What is left where the receipt could not be made: that the run is over, and that we do not know why."""
+    draft = _head(run, Kind.STOPPED, Boundary.CALL, max(run.stopped_ns, run.started_ns))
+    draft["stop_cause"] = StopCause.UNKNOWN
+    draft["findings"] = [{"code": "receipt_incomplete"}]
+    return draft
+
+
+def _wrapped_up(run: Run, said: Said) -> Said:
+    """A last turn that a bound forced looks like an end: the bound that fired is the cause."""
+    signals = [each for each in run.said if each.rank is causes.Rank.SIGNAL and each.cause not in FINISHED]
+    return signals[0] if signals else said._replace(cause=StopCause.STEP_LIMIT)
+
+
+def _head(run: Run, kind: Kind, boundary: Boundary, at_ns: int) -> Draft:
+    run.seq += 1
+    draft = {
+        "schema": "stopcause/1",
+        "kind": kind,
+        "record_id": ids.new_id(max(time.time_ns(), 0)),
+        "run_id": run.run_id,
+        "attempt": run.attempt,
+        "at": time_of(at_ns),
+        "seq": run.seq,
+        "boundary": boundary,
+        "adapter": run.adapter,
+        "adapter_version": __version__,
+    }
+    _put(draft, "framework", run.framework)
+    _put(draft, "framework_version", run.framework_version)
+    context = run.span_context
+    if context is not None and context.is_valid:
+        draft["trace_id"], draft["span_id"] = f"{context.trace_id:032x}", f"{context.span_id:016x}"
+        draft["sampled"] = bool(context.trace_flags & 1)
+    return draft
+
+
+def _static(draft: Draft, run: Run) -> None:
+    """What the start says and the receipt says again, because it stands alone."""
+    config = run.config
+    for name in _PLAIN:
+        _put(draft, name, getattr(run, name))
+    for name, text in (("agent", run.agent), ("model", run.model)):
+        _named(draft, name, text)
+    _put(draft, "service", config.service)
+    _put(draft, "environment", config.environment)
+    _put(draft, "loop_policy", config.loop_policy)
+    if labels := _labels(run, config):
+        draft["labels"] = labels
+    if run.limits:
+        draft["limits"] = [_filled(_LIMIT, each) for each in run.limits]
+    if run.answers:
+        draft["answers"] = [approval_id for approval_id, _ in run.answers]
+    if run.findings:
+        draft["findings"] = [_filled(("code", "where"), each) for each in run.findings]
+
+
+def _named(draft: Draft, name: str, text: object) -> None:
+    """A display name, with spaces turned to `_`; what cannot be one is left to `mending`, which finds it."""
+    if text is not None:
+        draft[name] = (display_name(text) or "") if isinstance(text, str) else text
+
+
+def _labels(run: Run, config: Configuration) -> dict[str, object]:
+    """The configured ones, and of the run's own those whose keys are allowed."""
+    given = run.labels if isinstance(run.labels, dict) else {}
+    allowed = {
+        key: str(given[key]) if type(given[key]) in (bool, int) else given[key]
+        for key in config.label_keys
+        if key in given
+    }
+    return dict([*config.labels.items(), *allowed.items()][:8])
+
+
+def _cause(draft: Draft, run: Run, said: Said) -> None:
+    draft["stop_cause"] = said.cause
+    _put(draft, "reason_code", said.reason)
+    if others := causes.later(run.said, said):
+        draft["subsequent_causes"] = list(others)
+    if said.fault is not None:
+        draft["error"] = _fault(said.fault)
+
+
+def _fault(fault: Fault) -> Draft:
+    draft: Draft = {}
+    for name, value in (
+        ("type", fault.type),
+        ("chain", list(fault.chain)),
+        ("code", fault.code),
+        ("status", fault.status),
+    ):
+        _put(draft, name, value)
+    _named(draft, "tool", fault.tool)
+    return draft
+
+
+def _told(draft: Draft, run: Run) -> None:
+    if run.conditions:
+        draft["conditions"] = [_filled(_CONDITION, each) for each in run.conditions]
+    if run.finish is not None:
+        draft["finish_reason"] = _without_nulls(
+            {"raw": run.finish_raw, "normalized": run.finish, "source": run.finish_source or FinishSource.PROVIDER}
+        )
+
+
+def _counted(draft: Draft, run: Run) -> None:
+    for name in _COUNTS:
+        _put(draft, name, getattr(run, name))
+    if run.steps is not None:
+        draft["step_unit"] = run.step_unit
+    for name in ("tool_errors", "model_errors"):
+        terminal, recovered = getattr(run, f"{name}_terminal"), getattr(run, f"{name}_recovered")
+        if terminal or recovered:
+            draft[name] = {"terminal": terminal, "recovered": recovered}
+    usage = _without_nulls(
+        {name: getattr(run, name) for name in ("input_tokens", "output_tokens", "output_cap", "cost_usd")}
+    )
+    if usage:
+        draft["usage"] = usage
+    children = {"open": max(run.children_open, 0), "failed": run.children_failed, "waiting": run.children_waiting}
+    if any(children.values()):
+        draft["children"] = children
+
+
+def _ending(draft: Draft, run: Run, said: Said) -> None:
+    """Progress, and an abort that was asked for or seen."""
+    progress = _without_nulls(
+        {
+            "made": run.made_progress,
+            "last_at": run.progress_ns and time_of(min(run.progress_ns, max(run.stopped_ns, run.started_ns))),
+            "in_flight_tools": run.in_flight_tools or None,
+        }
+    )
+    if progress:
+        draft["progress"] = progress
+    requested = run.abort_requested_ns and time_of(run.abort_requested_ns)
+    if said.aborted:
+        draft["abort"] = _without_nulls({"requested_at": requested, "observed_at": draft["at"]})
+    elif requested:
+        draft["abort"] = {"requested_at": requested}
+
+
+def _wait(run: Run, noted: dict[str, Any], index: int) -> Draft:
+    """One entry of `approvals`, with what the configured route gives where the host said nothing itself."""
+    draft = _without_nulls({name: value for name, value in noted.items() if name not in ("at_ns", "tool")})
+    at = noted["at_ns"]
+    if "approval_id" not in draft:
+        draft["approval_id"] = f"{run.run_id[:180]}/approval-{index + 1}"
+    draft["requested_at"] = time_of(at)
+    _named(draft, "tool", noted["tool"])
+    route = run.config.route_of(run.agent, noted["kind"], noted["tool"])
+    if route is not None:
+        _default(draft, "owner", route.owner)
+        _default(draft, "deadline", route.due_s and time_of(at + int(route.due_s * _SECOND)))
+        _default(draft, "expires_at", route.expires_s and time_of(at + int(route.expires_s * _SECOND)))
+    for name in ("deadline", "expires_at"):
+        if isinstance(draft.get(name), datetime):
+            draft[name] = draft[name].isoformat()
+    draft["state"] = "routed" if "owner" in draft else "requested"
+    return draft
+
+
+def time_of(ns: int) -> str:
+    """A moment in nanoseconds as RFC 3339 in UTC."""
+    return datetime.fromtimestamp(ns / _SECOND, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def _put(draft: Draft, name: str, value: object) -> None:
+    if value is not None:
+        draft[name] = value
+
+
+def _default(draft: Draft, name: str, value: object) -> None:
+    if value and name not in draft:
+        draft[name] = value
+
+
+def _filled(names: tuple[str, ...], values: tuple[Any, ...]) -> Draft:
+    return {name: value for name, value in zip(names, values, strict=True) if value is not None}
+
+
+def _without_nulls(draft: Draft) -> Draft:
+    return {name: value for name, value in draft.items() if value is not None}

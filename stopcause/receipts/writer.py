@@ -1,0 +1,306 @@
+"""The thread behind: takes what runs noted, makes records and lines of it, and hands them to the sink.
+
+One daemon thread a process, begun when the first run starts and begun anew in a forked child. Bounded: what comes when
+the queue is full is dropped, counted, and the next record says how many. It gives the interpreter back after every few
+records, so that an event loop beside it is not kept waiting.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import logging
+import os
+import threading
+import time
+import weakref
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from stopcause.receipts import mending, process, records
+from stopcause.receipts.spool import Spool
+from stopcause.receipts.validators import Validators
+from stopcause.receipts.vocabulary import Sign
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from stopcause.receipts.configuration import Configuration, Sink
+    from stopcause.receipts.records import Draft
+    from stopcause.receipts.run import Run
+
+log = logging.getLogger("stopcause")
+
+_GROUP = 256  # records that are written and synced together
+_YIELD_EVERY = 10  # records; then others may run
+_YIELD_S = 0.0002
+_RETRY_S = (0.05, 0.2, 1.0, 5.0)
+_EXIT_S = 2.0  # how long the end of the process waits for what is not written yet
+_FOR_RECEIPTS = 0.25  # of the queue: room that only stop receipts may take
+_writers: weakref.WeakSet[Writer] = weakref.WeakSet()
+
+Item = tuple[Any, ...]  # what to do, and with what
+
+
+class Writer:
+    """The queue, the thread and the sink of one configuration."""
+
+    def __init__(self, config: Configuration) -> None:
+        self.epoch = 0  # one more in each forked child: what a parent began is the parent's
+        self._config = config
+        self._sink: Sink = config.sink or Spool()
+        self._validators = Validators(config.validators, self)
+        self._most = config.queue_max
+        self._most_early = max(1, int(config.queue_max * (1 - _FOR_RECEIPTS)))
+        self._begin_anew()
+        _writers.add(self)
+
+    def _begin_anew(self) -> None:
+        self._queue: SimpleQueue[Item] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+        self._open: set[Run] = set()  # the thread's own: runs that have started and not stopped
+        self._beat_ns = time.monotonic_ns()
+        self._drops = SimpleQueue[int]()  # one entry a drop: counting must not need a lock
+        self._says: SimpleQueue[tuple[str, str | None]] = SimpleQueue()
+        self._is_closing = False
+        self._has_warned = False
+
+    # On the agent's thread --------------------------------------------------------------------------------------------
+
+    def started(self, run: Run) -> None:
+        """A run began."""
+        self._put((self._start, run))
+
+    def stopped(self, run: Run) -> None:
+        """A run is over."""
+        if run.epoch == self.epoch:
+            self._put((self._stop, run), is_receipt=True)
+
+    def progressed(self, run: Run, at_ns: int, sign: str) -> None:
+        """A run got somewhere."""
+        self._put((self._progress, run, at_ns, sign))
+
+    def executed(self, run: Run, approval_id: str, at_ns: int) -> None:
+        """A gated call of the run that this one resumes has run."""
+        self._put((self._execute, run, approval_id, at_ns))
+
+    def outcome(self, run: Run, fields: Draft, at_ns: int, issuer: str | None = None) -> None:
+        """Somebody in this process looked at the destination."""
+        self._put((self._look, run, fields, at_ns, issuer))
+
+    def say(self, code: str, where: str | None) -> None:
+        """A finding that the next record of this process is to carry."""
+        self._says.put((code, where))
+
+    def flush(self, timeout: float | None = None) -> bool:
+        """Waits until all that came before is with the sink. False: it is not, after `timeout` seconds."""
+        if self._thread is None and self._queue.empty():
+            return True
+        done = threading.Event()
+        self._queue.put((self._reached, done))
+        self._ensure_thread()
+        return done.wait(timeout)
+
+    def close(self, timeout: float = _EXIT_S) -> None:
+        """Writes what it can in `timeout` seconds, then lets go of the sink."""
+        self.flush(timeout)
+        self._is_closing = True
+        self._queue.put((self._reached, threading.Event()))
+        thread = self._thread
+        if thread is not None:
+            thread.join(timeout)
+        if thread is None or not thread.is_alive():  # a sink that hangs keeps what it has
+            with contextlib.suppress(Exception):
+                self._sink.close()
+
+    def _put(self, item: Item, *, is_receipt: bool = False) -> None:
+        if self._queue.qsize() >= (self._most if is_receipt else self._most_early):
+            self._drops.put(1)
+            return
+        self._queue.put(item)
+        if self._thread is None:
+            self._ensure_thread()
+
+    def _ensure_thread(self) -> None:
+        with self._starting:
+            if self._thread is None:
+                thread = threading.Thread(target=self._work, name="stopcause", daemon=True)
+                try:
+                    thread.start()
+                except RuntimeError:  # the interpreter ends, or the system has no thread left: the next run tries again
+                    return
+                self._thread = thread
+
+    # Behind -----------------------------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        process.identity()  # read once, here, so that no run waits for it
+        while not self._is_closing:
+            group = self._next_group()
+            lines: list[bytes] = []
+            reached: list[threading.Event] = []
+            for count, item in enumerate(group, 1):
+                self._do(item, lines, reached)
+                if count % _YIELD_EVERY == 0:
+                    time.sleep(_YIELD_S)
+            self._beat(lines)
+            self._hand_over(lines)
+            for event in reached:
+                event.set()
+
+    def _next_group(self) -> list[Item]:
+        """What has come, at least one item unless a heartbeat is due."""
+        group: list[Item] = []
+        with contextlib.suppress(Empty):
+            group.append(self._queue.get(timeout=self._beat_in()))
+            while len(group) < _GROUP:
+                group.append(self._queue.get_nowait())
+        return group
+
+    def _do(self, item: Item, lines: list[bytes], reached: list[threading.Event]) -> None:
+        """One item. A record that cannot be made costs only itself."""
+        do: Callable[..., list[Draft] | threading.Event] = item[0]
+        try:
+            made = do(*item[1:])
+        except Exception:  # noqa: BLE001 - a fault of ours must not end the thread; the receipt says so
+            made = self._broken(item)
+        if isinstance(made, threading.Event):
+            reached.append(made)
+            return
+        for draft in made:
+            self._add(draft, lines)
+
+    def _add(self, draft: Draft, lines: list[bytes]) -> None:
+        self._note_losses(draft)
+        try:
+            line = mending.line_of(draft)
+        except Exception:  # noqa: BLE001 - as above: a record that cannot be written is counted as lost
+            line = None
+        if line is None:
+            self._drops.put(1)
+        else:
+            lines.append(line)
+
+    def _broken(self, item: Item) -> list[Draft]:
+        if item[0] != self._stop:
+            self._drops.put(1)
+            return []
+        self._open.discard(item[1])
+        return [records.broken(item[1])]
+
+    def _note_losses(self, draft: Draft) -> None:
+        """What was lost since the last record, and what hooks had to say, on the next one that goes out."""
+        if not self._drops.empty():
+            draft["dropped"] = _drain(self._drops)
+        while not self._says.empty():
+            code, where = self._says.get()
+            draft.setdefault("findings", []).append({"code": code, "where": where} if where else {"code": code})
+
+    def _start(self, run: Run) -> list[Draft]:
+        self._open.add(run)
+        made = [records.started(run, process.identity())]
+        if run.resumes_run_id:
+            made += [
+                records.decided(run, approval_id, decision, run.started_ns)
+                for approval_id, decision in run.answers
+                if decision is not None
+            ]
+        return made
+
+    def _stop(self, run: Run) -> list[Draft]:
+        made = records.stopped(run)
+        self._open.discard(run)
+        self._validators.take(run, made["stop_cause"])
+        return [made]
+
+    def _progress(self, run: Run, at_ns: int, sign: str) -> list[Draft]:
+        return [records.progressed(run, at_ns, sign)]
+
+    def _execute(self, run: Run, approval_id: str, at_ns: int) -> list[Draft]:
+        return [records.executed(run, approval_id, at_ns)] if run.resumes_run_id else []
+
+    def _look(self, run: Run, fields: Draft, at_ns: int, issuer: str | None) -> list[Draft]:
+        return [records.outcome(run, fields, at_ns, issuer)]
+
+    @staticmethod
+    def _reached(event: threading.Event) -> threading.Event:
+        return event
+
+    # Life signs: an open run whose process lives is not stuck ---------------------------------------------------------
+
+    def _beat_in(self) -> float | None:
+        """Seconds until life signs are due; None where nothing is open."""
+        if not self._open:
+            return None
+        due = self._beat_ns + int(self._config.lease_s / 3 * 1e9)
+        return max(0.01, (due - time.monotonic_ns()) / 1e9)
+
+    def _beat(self, lines: list[bytes]) -> None:
+        now = time.monotonic_ns()
+        if now - self._beat_ns < self._config.lease_s / 3 * 1e9:
+            return
+        self._beat_ns = now
+        for run in list(self._open):
+            if run.is_driven:
+                self._do((self._progress, run, time.time_ns(), Sign.HEARTBEAT), lines, [])
+
+    # The sink ---------------------------------------------------------------------------------------------------------
+
+    def _hand_over(self, lines: list[bytes]) -> None:
+        """Gives lines to the sink until it has them. Meanwhile the queue fills, and then drops."""
+        tries = 0
+        while lines:
+            try:
+                self._sink.write(lines)
+            except Exception as error:  # noqa: BLE001 - a sink of anybody's
+                self._warn(error)
+                if self._is_closing:
+                    return
+                time.sleep(_RETRY_S[min(tries, len(_RETRY_S) - 1)])
+                tries += 1
+            else:
+                return
+
+    def _warn(self, error: Exception) -> None:
+        """Once: by the kind of error, never by its text."""
+        if not self._has_warned:
+            self._has_warned = True
+            code = getattr(error, "errno", None)
+            why = os.strerror(code) if isinstance(code, int) else type(error).__name__
+            log.warning(
+                "stopcause: records cannot be written (%s); kept in memory meanwhile, at most %d", why, self._most
+            )
+
+    # Forks ------------------------------------------------------------------------------------------------------------
+
+    def forked(self) -> None:
+        """In a forked child: the parent keeps its records, its file and its runs; the child begins with none."""
+        self.epoch += 1
+        self._begin_anew()
+        with contextlib.suppress(Exception):
+            self._sink.close()
+        process.identity.cache_clear()
+
+
+def _drain(queue: SimpleQueue[int]) -> int:
+    count = 0
+    with contextlib.suppress(Empty):
+        while True:
+            count += queue.get_nowait()
+    return count
+
+
+def _forked() -> None:
+    for writer in list(_writers):
+        writer.forked()
+
+
+def _at_exit() -> None:
+    for writer in list(_writers):
+        writer.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+atexit.register(_at_exit)
