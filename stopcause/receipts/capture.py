@@ -16,6 +16,7 @@ import inspect
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, overload
+from uuid import UUID
 
 from stopcause import settings
 from stopcause.receipts import configuration
@@ -87,7 +88,7 @@ def configured(**options: Any) -> Iterator[None]:  # noqa: ANN401 - those of `co
 
 
 def _become(config: Configuration, writer: Writer | None) -> None:
-    global _config, _writer  # noqa: PLW0603 - the one configuration of this process
+    global _config, _writer
     with _lock:
         old, _config, _writer = _writer, config, writer
     if old is not None and writer is None:
@@ -96,12 +97,15 @@ def _become(config: Configuration, writer: Writer | None) -> None:
 
 def writer() -> Writer | None:
     """The writer of this process, made when it is first needed; None where hooks are off."""
-    global _writer  # noqa: PLW0603
     if _writer is None and not is_off():
-        with _lock:
-            if _writer is None:
-                _writer = Writer(_config)
+        _make_writer()
     return _writer
+
+
+def _make_writer() -> None:
+    global _writer  # noqa: PLW0603 - the one writer of this process
+    with _lock:
+        _writer = _writer or Writer(_config)
 
 
 def is_off(hook: str | None = None) -> bool:
@@ -155,11 +159,13 @@ def run(  # noqa: PLR0913 - the ids of a run
         step_unit: What a step is.
     """
     made = Run(writer(), _config, agent, attempt)
+    if run_id is not None and not (run_id := _id(run_id)):
+        made.find("refused_value", "run_id")
     parent = current.get()
     if parent is not None and not parent.is_closed:
-        made._be_child_of(parent)
+        made.be_child_of(parent)
     for name, value in (
-        ("_run_id", run_id), ("thread_id", thread_id), ("parent_run_id", parent_run_id),
+        ("_run_id", run_id), ("thread_id", _id(thread_id)), ("parent_run_id", _id(parent_run_id)),
         ("agent_version", agent_version), ("model", model), ("provider", provider), ("labels", labels),
         ("contract", contract), ("subject", subject),
     ):  # fmt: skip
@@ -168,8 +174,15 @@ def run(  # noqa: PLR0913 - the ids of a run
     if step_unit != "step":
         made.step_unit = step_unit
     if resumes is not None or answers:
-        made.resumed(resumes, answers)
+        made.resumed(_id(resumes), answers)
     return made
+
+
+def _id(value: object) -> str | None:
+    """An id as the application has it: a text, a number or a UUID. Whether it is an identifier is seen to behind."""
+    if isinstance(value, UUID) or (isinstance(value, int) and not isinstance(value, bool)):
+        return str(value)
+    return value or None if isinstance(value, str) else None
 
 
 def begin(
@@ -196,7 +209,7 @@ def begin(
         made = Run(writer(), _config, agent)
         if outer is not None:
             outer.went_on()
-            made._be_child_of(outer)
+            made.be_child_of(outer)
     made.adapter, made.framework, made.framework_version = adapter, framework, version
     return made
 
@@ -209,7 +222,7 @@ def current_run() -> Run | None:
 @overload
 def tracked(function: _F, /) -> _F: ...
 @overload
-def tracked(*, agent: str | None = None, **ids: Any) -> Callable[[_F], _F]: ...
+def tracked(*, agent: str | None = None, **ids: Any) -> Callable[[_F], _F]: ...  # noqa: ANN401 - as `run` takes them
 def tracked(function: Any = None, /, *, agent: str | None = None, **ids: Any) -> Any:
     """Makes each call of a function, coroutine function, generator or async generator a run.
 
@@ -259,7 +272,7 @@ def _keep(made: Run, result: object) -> None:
         made.result = result
 
 
-def wrap_stream(stream: Any, agent: str | None = None, **ids: Any) -> Any:  # noqa: ANN401 - any iterator, given back as one
+def wrap_stream(stream: Any, agent: str | None = None, **ids: Any) -> Any:  # noqa: ANN401 - any iterator, given back
     """An iterator or async iterator that is a run: it begins with the first item that is asked for.
 
     It ends with the stream: whole, with an exception, closed by its reader, or dropped.

@@ -36,7 +36,7 @@ def line_of(draft: Draft) -> bytes | None:
             text = json.dumps(draft, allow_nan=False, separators=(",", ":"))
             kept = codec.keep_line(text.encode())
         except (TypeError, ValueError, RecursionError):
-            draft = _plain(draft, draft["adapter"])
+            draft = _plain(draft)
             continue
         if not isinstance(kept, codec.LineError) and kept.record.extra is None:
             return kept.line
@@ -97,7 +97,7 @@ def pseudonym_of(value: str) -> str:
     return pseudonym(f" {value}").strip()
 
 
-def _plain(value: Any, adapter: str) -> Any:  # noqa: ANN401 - any value of the draft
+def _plain(value: Any) -> Any:  # noqa: ANN401 - any value of the draft
     """Only what JSON has; the rest is left out and found, at the top."""
     refused: list[str] = []
     plain = _only_json(value, "", refused)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from stopcause.receipts.configuration import Configuration, Sink
+    from stopcause.receipts.notes import Notes
     from stopcause.receipts.records import Draft
     from stopcause.receipts.run import Run
 
@@ -77,15 +78,15 @@ class Writer:
         if run.epoch == self.epoch:
             self._put((self._stop, run), is_receipt=True)
 
-    def progressed(self, run: Run, at_ns: int, sign: str) -> None:
+    def progressed(self, run: Notes, at_ns: int, sign: str) -> None:
         """A run got somewhere."""
         self._put((self._progress, run, at_ns, sign))
 
-    def executed(self, run: Run, approval_id: str, at_ns: int) -> None:
+    def executed(self, run: Notes, approval_id: str, at_ns: int) -> None:
         """A gated call of the run that this one resumes has run."""
         self._put((self._execute, run, approval_id, at_ns))
 
-    def outcome(self, run: Run, fields: Draft, at_ns: int, issuer: str | None = None) -> None:
+    def outcome(self, run: Notes, fields: Draft, at_ns: int, issuer: str | None = None) -> None:
         """Somebody in this process looked at the destination."""
         self._put((self._look, run, fields, at_ns, issuer))
 

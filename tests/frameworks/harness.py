@@ -200,7 +200,7 @@ class _Names:
 
 def _comparable(case: dict[str, Any], differences: Mapping[str, Any] | None) -> dict[str, Any]:
     """Without versions; of a path that differs on this version, without the fields that differ."""
-    text = json.loads(json.dumps(case))
+    text: dict[str, Any] = json.loads(json.dumps(case))
     text.pop("source")
     for record in text["records"]:
         record.pop("framework_version", None)

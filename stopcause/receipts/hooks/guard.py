@@ -56,7 +56,7 @@ class Hook:
         writer = capture.writer()
         if writer is None:
             return
-        if self._failures == 1 or self._failures == _MOST_FAILURES:
+        if self._failures in (1, _MOST_FAILURES):
             writer.say("hook_failed", f"{self.adapter}:{where}")
         if self._failures >= _MOST_FAILURES and self.is_on:
             self.is_on = False
