@@ -76,23 +76,24 @@ def configure(  # noqa: PLR0913 - one parameter for each thing that a host may s
 
 @contextlib.contextmanager
 def configured(**options: Any) -> Iterator[None]:  # noqa: ANN401 - those of `configure`
-    """`configure` for a block."""
-    before = (_config, _writer)
+    """`configure` for a block; afterwards what held before holds again."""
+    global _writer
+    before, _writer = (_config, _writer), None
     try:
-        _become(Configuration(), None)
         configure(**options)
         yield
     finally:
-        flush(2.0)
+        flush()
         _become(*before)
 
 
 def _become(config: Configuration, writer: Writer | None) -> None:
+    """Another configuration holds. Runs that are open go on with the one that they began with."""
     global _config, _writer
     with _lock:
         old, _config, _writer = _writer, config, writer
-    if old is not None and writer is None:
-        old.flush(2.0)
+    if old is not None and old is not writer:
+        old.retire()
 
 
 def writer() -> Writer | None:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import os
+import random
 
 _VERSION_7 = 0x7 << 76
 _VARIANT = 0x2 << 62
+_LOW = (1 << 62) - 1
+
+_random = random.Random()  # noqa: S311 - ids have to differ, not to be secret; our own, which no `seed` of a host's reaches
 
 
 def new_id(now_ns: int) -> str:
     """A UUIDv7 for a moment in nanoseconds (RFC 9562, 5.7)."""
-    entropy = int.from_bytes(os.urandom(10), "big")
-    value = (
-        (now_ns // 1_000_000) << 80 | _VERSION_7 | (entropy >> 68 & 0xFFF) << 64 | _VARIANT | entropy & (1 << 62) - 1
-    )
+    entropy = _random.getrandbits(74)
+    value = (now_ns // 1_000_000) << 80 | _VERSION_7 | (entropy >> 62) << 64 | _VARIANT | entropy & _LOW
     text = f"{value:032x}"
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_random.seed)  # else parent and child would make the same ids

@@ -174,7 +174,6 @@ class Notes:
         else:
             self.say(known, Rank.HOST, Boundary.CALL, reason=reason, error=error, aborted=known in ABORTED)
 
-    @_harmless
     def step(
         self,
         *,
@@ -186,15 +185,18 @@ class Notes:
         finish: str | None = None,
     ) -> None:
         """One completed step, with what it used."""
-        self.steps = (self.steps or 0) + 1
-        self.model_calls = (self.model_calls or 0) + model_calls
-        self.tool_calls = (self.tool_calls or 0) + tool_calls
-        if input_tokens or output_tokens:
-            self.add_usage(input_tokens, output_tokens)
-        if cost_usd:
-            self.cost_usd = (self.cost_usd or 0.0) + cost_usd
-        if finish is not None:
-            self.finish, self.finish_raw = _word(Finish, finish) or Finish.OTHER, finish
+        try:  # here and not by `_harmless`: this is the one method that is called often
+            self.steps = (self.steps or 0) + 1
+            self.model_calls = (self.model_calls or 0) + model_calls
+            self.tool_calls = (self.tool_calls or 0) + tool_calls
+            if input_tokens or output_tokens:
+                self.add_usage(input_tokens, output_tokens)
+            if cost_usd:
+                self.cost_usd = (self.cost_usd or 0.0) + cost_usd
+            if finish is not None:
+                self.finish, self.finish_raw = _word(Finish, finish) or Finish.OTHER, finish
+        except Exception:  # noqa: BLE001 - whatever an argument of the wrong type makes of it
+            self.find("refused_value", "step")
 
     def add_usage(self, input_tokens: object, output_tokens: object) -> None:
         """Adds tokens; what is no count is left out and found."""

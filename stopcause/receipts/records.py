@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from stopcause import __version__
@@ -30,6 +31,8 @@ _CONDITION = ("name", "kind", "fired", "limit", "observed")
 _PLAIN = (
     "agent_version", "thread_id", "parent_run_id", "resumes_run_id", "contract", "subject", "provider",
 )  # fmt: skip
+_CONFIGURED = ("service", "environment", "loop_policy")
+_USAGE = ("input_tokens", "output_tokens", "output_cap", "cost_usd")
 _COUNTS = (
     "steps",
     "model_calls",
@@ -130,7 +133,7 @@ def _head(run: Run, kind: Kind, boundary: Boundary, at_ns: int) -> Draft:
     draft = {
         "schema": "stopcause/1",
         "kind": kind,
-        "record_id": ids.new_id(max(time.time_ns(), 0)),
+        "record_id": ids.new_id(time.time_ns()),
         "run_id": run.run_id,
         "attempt": run.attempt,
         "at": time_of(at_ns),
@@ -151,14 +154,12 @@ def _head(run: Run, kind: Kind, boundary: Boundary, at_ns: int) -> Draft:
 def _static(draft: Draft, run: Run) -> None:
     """What the start says and the receipt says again, because it stands alone."""
     config = run.config
-    for name in _PLAIN:
-        _put(draft, name, getattr(run, name))
+    _copy(draft, run, _PLAIN)
     for name, text in (("agent", run.agent), ("model", run.model)):
         _named(draft, name, text)
-    _put(draft, "service", config.service)
-    _put(draft, "environment", config.environment)
-    _put(draft, "loop_policy", config.loop_policy)
-    if labels := _labels(run, config):
+    for name in _CONFIGURED:
+        _put(draft, name, getattr(config, name))
+    if (config.labels or config.label_keys) and (labels := _labels(run, config)):
         draft["labels"] = labels
     if run.limits:
         draft["limits"] = [_filled(_LIMIT, each) for each in run.limits]
@@ -166,6 +167,14 @@ def _static(draft: Draft, run: Run) -> None:
         draft["answers"] = [approval_id for approval_id, _ in run.answers]
     if run.findings:
         draft["findings"] = [_filled(("code", "where"), each) for each in run.findings]
+
+
+def _copy(draft: Draft, run: Run, names: tuple[str, ...]) -> None:
+    """The attributes that were set; the others are the class's defaults, which are absent."""
+    held = run.__dict__
+    for name in names:
+        if (value := held.get(name)) is not None:
+            draft[name] = value
 
 
 def _named(draft: Draft, name: str, text: object) -> None:
@@ -217,40 +226,40 @@ def _told(draft: Draft, run: Run) -> None:
 
 
 def _counted(draft: Draft, run: Run) -> None:
-    for name in _COUNTS:
-        _put(draft, name, getattr(run, name))
+    _copy(draft, run, _COUNTS)
     if run.steps is not None:
         draft["step_unit"] = run.step_unit
-    for name in ("tool_errors", "model_errors"):
-        terminal, recovered = getattr(run, f"{name}_terminal"), getattr(run, f"{name}_recovered")
+    for name, terminal, recovered in (
+        ("tool_errors", run.tool_errors_terminal, run.tool_errors_recovered),
+        ("model_errors", run.model_errors_terminal, run.model_errors_recovered),
+    ):
         if terminal or recovered:
             draft[name] = {"terminal": terminal, "recovered": recovered}
-    usage = _without_nulls(
-        {name: getattr(run, name) for name in ("input_tokens", "output_tokens", "output_cap", "cost_usd")}
-    )
+    usage: Draft = {}
+    _copy(usage, run, _USAGE)
     if usage:
         draft["usage"] = usage
-    children = {"open": max(run.children_open, 0), "failed": run.children_failed, "waiting": run.children_waiting}
-    if any(children.values()):
-        draft["children"] = children
+    if run.children_open > 0 or run.children_failed or run.children_waiting:
+        open_ = max(run.children_open, 0)
+        draft["children"] = {"open": open_, "failed": run.children_failed, "waiting": run.children_waiting}
 
 
 def _ending(draft: Draft, run: Run, said: Said) -> None:
     """Progress, and an abort that was asked for or seen."""
-    progress = _without_nulls(
-        {
-            "made": run.made_progress,
-            "last_at": run.progress_ns and time_of(min(run.progress_ns, max(run.stopped_ns, run.started_ns))),
-            "in_flight_tools": run.in_flight_tools or None,
-        }
-    )
+    progress: Draft = {}
+    _put(progress, "made", run.made_progress)
+    if run.progress_ns:
+        progress["last_at"] = time_of(min(run.progress_ns, max(run.stopped_ns, run.started_ns)))
+    _put(progress, "in_flight_tools", run.in_flight_tools or None)
     if progress:
         draft["progress"] = progress
-    requested = run.abort_requested_ns and time_of(run.abort_requested_ns)
+    abort: Draft = {}
+    if run.abort_requested_ns:
+        abort["requested_at"] = time_of(run.abort_requested_ns)
     if said.aborted:
-        draft["abort"] = _without_nulls({"requested_at": requested, "observed_at": draft["at"]})
-    elif requested:
-        draft["abort"] = {"requested_at": requested}
+        abort["observed_at"] = draft["at"]
+    if abort:
+        draft["abort"] = abort
 
 
 def _wait(run: Run, noted: dict[str, Any], index: int) -> Draft:
@@ -275,7 +284,13 @@ def _wait(run: Run, noted: dict[str, Any], index: int) -> Draft:
 
 def time_of(ns: int) -> str:
     """A moment in nanoseconds as RFC 3339 in UTC."""
-    return datetime.fromtimestamp(ns / _SECOND, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    seconds, rest = divmod(ns, _SECOND)
+    return f"{_second(seconds)}.{rest // 1000:06d}Z"
+
+
+@lru_cache(maxsize=64)
+def _second(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def _put(draft: Draft, name: str, value: object) -> None:

@@ -50,7 +50,6 @@ class Writer:
         self.epoch = 0  # one more in each forked child: what a parent began is the parent's
         self._config = config
         self._sink: Sink = config.sink or Spool()
-        self._validators = Validators(config.validators, self)
         self._most = config.queue_max
         self._most_early = max(1, int(config.queue_max * (1 - _FOR_RECEIPTS)))
         self._begin_anew()
@@ -64,8 +63,9 @@ class Writer:
         self._beat_ns = time.monotonic_ns()
         self._drops = SimpleQueue[int]()  # one entry a drop: counting must not need a lock
         self._says: SimpleQueue[tuple[str, str | None]] = SimpleQueue()
-        self._is_closing = False
+        self._is_closing = self._is_retired = False
         self._has_warned = False
+        self._validators = Validators(self._config.validators, self)
 
     # On the agent's thread --------------------------------------------------------------------------------------------
 
@@ -104,16 +104,24 @@ class Writer:
         return done.wait(timeout)
 
     def close(self, timeout: float = _EXIT_S) -> None:
-        """Writes what it can in `timeout` seconds, then lets go of the sink."""
-        self.flush(timeout)
-        self._is_closing = True
-        self._queue.put((self._reached, threading.Event()))
-        thread = self._thread
-        if thread is not None:
-            thread.join(timeout)
-        if thread is None or not thread.is_alive():  # a sink that hangs keeps what it has
-            with contextlib.suppress(Exception):
+        """Writes what it can in `timeout` seconds, then lets go of the sink. A sink that hangs keeps what it has."""
+        if self.flush(timeout):
+            self._is_closing = True
+            self._wake()
+            thread = self._thread
+            if thread is not None:
+                thread.join(timeout)
+            with contextlib.suppress(Exception):  # a sink of anybody's, at the end of the process
                 self._sink.close()
+
+    def retire(self) -> None:
+        """Another configuration holds from now on: ends when the runs that began with this one have."""
+        self._is_retired = True
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._thread is not None:
+            self._queue.put((self._reached, threading.Event()))
 
     def _put(self, item: Item, *, is_receipt: bool = False) -> None:
         if self._queue.qsize() >= (self._most if is_receipt else self._most_early):
@@ -137,7 +145,7 @@ class Writer:
 
     def _work(self) -> None:
         process.identity()  # read once, here, so that no run waits for it
-        while not self._is_closing:
+        while not self._is_done():
             group = self._next_group()
             lines: list[bytes] = []
             reached: list[threading.Event] = []
@@ -149,6 +157,16 @@ class Writer:
             self._hand_over(lines)
             for event in reached:
                 event.set()
+
+    def _is_done(self) -> bool:
+        if self._is_closing:
+            return True
+        if not self._is_retired or self._open or not self._queue.empty():
+            return False
+        self._thread = None  # a run that was forgotten and still ends begins it anew
+        with contextlib.suppress(Exception):
+            self._sink.close()
+        return True
 
     def _next_group(self) -> list[Item]:
         """What has come, at least one item unless a heartbeat is due."""
