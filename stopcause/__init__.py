@@ -5,7 +5,11 @@ This is a front door, opened lazily: `import stopcause` loads nothing, because i
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # what type checkers see; at run time `__getattr__` opens the door
+    from stopcause.receipts.capture import configure, current_run, flush, run, tracked, wrap_stream
+    from stopcause.receipts.instrumentation import instrument, uninstrument
 
 __version__ = "0.1.0"
 

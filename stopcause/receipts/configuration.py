@@ -23,8 +23,12 @@ _APPROVAL_KEYS = ("owner", "deadline", "expires_at", "resume_token")
 class Sink(Protocol):
     """Where lines go. Called on one thread behind, never on the agent's."""
 
-    def write(self, lines: Sequence[bytes]) -> None:
-        """Takes all of these lines, durably, or raises; a call that raised is made again with the same lines."""
+    def write(self, lines: Sequence[bytes]) -> int | None:
+        """Takes these lines, durably, or raises; a call that raised is made again with the same lines.
+
+        Returns:
+            How many of them it gave up for good; the next record says so.
+        """
 
     def close(self) -> None:
         """Lets go of what is open."""

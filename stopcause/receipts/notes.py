@@ -229,6 +229,9 @@ class Notes:
     @_harmless
     def progress(self, sign: str = Sign.STATE_CHANGE) -> None:
         """It got somewhere. Noted each time, recorded at most once in ten seconds; that renews the lease."""
+        if _word(Sign, sign) is None:
+            self.find("refused_value", "progress.sign")
+            return
         now = time.time_ns()
         if sign not in (Sign.HEARTBEAT, Sign.OUTPUT):
             self.made_progress, self.progress_ns = True, now
@@ -297,8 +300,11 @@ class Notes:
             self.resumes_run_id = run_id
         pairs = answers.items() if hasattr(answers, "items") else ((each, None) for each in answers)
         for approval_id, decision in pairs:
+            known = _word(Decision, decision)
+            if decision is not None and known is None:
+                self.find("refused_value", "resumed.decision")
             if len(self.answers) < _MOST_NOTED:
-                self.answers += ((approval_id, _word(Decision, decision)),)
+                self.answers += ((approval_id, known),)
 
     @_harmless
     def executed(self, approval_id: str) -> None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from stopcause import __version__
 from stopcause.receipts import causes, ids
+from stopcause.receipts.configuration import MOST_LABELS
 from stopcause.receipts.identifiers import display_name
 from stopcause.receipts.vocabulary import FINISHED, Boundary, FinishSource, Kind, StopCause
 
@@ -159,6 +160,9 @@ def _static(draft: Draft, run: Run) -> None:
         _named(draft, name, text)
     for name in _CONFIGURED:
         _put(draft, name, getattr(config, name))
+    if run.labels is not None and not isinstance(run.labels, dict):
+        run.find("refused_value", "labels")
+        run.labels = None
     if (config.labels or config.label_keys) and (labels := _labels(run, config)):
         draft["labels"] = labels
     if run.limits:
@@ -185,13 +189,10 @@ def _named(draft: Draft, name: str, text: object) -> None:
 
 def _labels(run: Run, config: Configuration) -> dict[str, object]:
     """The configured ones, and of the run's own those whose keys are allowed."""
-    given = run.labels if isinstance(run.labels, dict) else {}
-    allowed = {
-        key: str(given[key]) if type(given[key]) in (bool, int) else given[key]
-        for key in config.label_keys
-        if key in given
-    }
-    return dict([*config.labels.items(), *allowed.items()][:8])
+    given = run.labels or {}
+    allowed = {key: given[key] for key in config.label_keys if key in given}
+    told = {key: str(value) if type(value) in (bool, int) else value for key, value in allowed.items()}
+    return dict([*config.labels.items(), *told.items()][:MOST_LABELS])
 
 
 def _cause(draft: Draft, run: Run, said: Said) -> None:

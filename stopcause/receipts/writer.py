@@ -61,7 +61,7 @@ class Writer:
         self._starting = threading.Lock()
         self._open: set[Run] = set()  # the thread's own: runs that have started and not stopped
         self._beat_ns = time.monotonic_ns()
-        self._drops = SimpleQueue[int]()  # one entry a drop: counting must not need a lock
+        self._drops = SimpleQueue[int]()  # how many, as they happen: counting needs no lock
         self._says: SimpleQueue[tuple[str, str | None]] = SimpleQueue()
         self._is_closing = self._is_retired = False
         self._has_warned = False
@@ -271,7 +271,8 @@ class Writer:
         tries = 0
         while lines:
             try:
-                self._sink.write(lines)
+                if lost := self._sink.write(lines):
+                    self._drops.put(lost)
             except Exception as error:  # noqa: BLE001 - a sink of anybody's
                 self._warn(error)
                 if self._is_closing:
