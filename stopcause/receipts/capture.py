@@ -30,6 +30,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 _lock = threading.Lock()
 _config = Configuration()
 _writer: Writer | None = None
+_ambient: list[Callable[[], Run | None]] = []
 _OFF = ("1", "true", "yes", "all")
 
 
@@ -162,8 +163,7 @@ def run(  # noqa: PLR0913 - the ids of a run
     made = Run(writer(), _config, agent, attempt)
     if run_id is not None and not (run_id := _id(run_id)):
         made.find("refused_value", "run_id")
-    parent = current.get()
-    if parent is not None and not parent.is_closed:
+    if (parent := current_run()) is not None:
         made.be_child_of(parent)
     for name, value in (
         ("_run_id", run_id), ("thread_id", _id(thread_id)), ("parent_run_id", _id(parent_run_id)),
@@ -200,9 +200,7 @@ def begin(
         agent: What the framework calls the agent; the host's own word counts before it.
         parent: The run that it is inside of, where the hook knows; else the context says.
     """
-    outer = parent or current.get()
-    if outer is not None and outer.is_closed:
-        outer = None
+    outer = current_run() if parent is None or parent.is_closed else parent
     if outer is not None and parent is None and outer.adopt():
         made = outer
         made.agent = made.agent or agent
@@ -216,8 +214,27 @@ def begin(
 
 
 def current_run() -> Run | None:
-    """The run whose block is open in this context."""
-    return current.get()
+    """The innermost run that is open here: of a block in this context, or of a framework that scopes its own."""
+    found = [current.get(), *(_found(find) for find in _ambient)]
+    runs = [each for each in found if each is not None and not each.is_closed]
+    return max(runs, key=lambda each: each.started_mono, default=None)
+
+
+def ambient(find: Callable[[], Run | None]) -> Callable[[], None]:
+    """For a hook whose framework has a context of its own that can be relied on: how its open run is found there.
+
+    Returns:
+        A function that undoes it.
+    """
+    _ambient.append(find)
+    return lambda: _ambient.remove(find)
+
+
+def _found(find: Callable[[], Run | None]) -> Run | None:
+    try:
+        return find()
+    except Exception:  # noqa: BLE001 - a framework that has changed; its run is then nobody's parent
+        return None
 
 
 @overload

@@ -18,6 +18,8 @@ from stopcause.receipts.identifiers import display_name
 from stopcause.receipts.vocabulary import FINISHED, Boundary, FinishSource, Kind, StopCause
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from stopcause.receipts.causes import Said
     from stopcause.receipts.configuration import Configuration
     from stopcause.receipts.faults import Fault
@@ -189,9 +191,9 @@ def _named(draft: Draft, name: str, text: object) -> None:
 
 def _labels(run: Run, config: Configuration) -> dict[str, object]:
     """The configured ones, and of the run's own those whose keys are allowed."""
-    given = run.labels or {}
+    given: Mapping[str, object] = run.labels or {}
     allowed = {key: given[key] for key in config.label_keys if key in given}
-    told = {key: str(value) if type(value) in (bool, int) else value for key, value in allowed.items()}
+    told = {key: str(value) if isinstance(value, int) else value for key, value in allowed.items()}
     return dict([*config.labels.items(), *told.items()][:MOST_LABELS])
 
 

@@ -60,6 +60,11 @@ class Run(Notes):
             made = self.__dict__.setdefault("_run_id", ids.new_id(self.started_ns or time.time_ns()))
         return made
 
+    def identify(self, run_id: object) -> None:
+        """Takes the framework's own id of the run, where it is not known by another yet. Before `start`."""
+        if self._run_id is None and not self.is_started and isinstance(run_id, str) and run_id:
+            self._run_id = run_id
+
     # Its life ---------------------------------------------------------------------------------------------------------
 
     def start(self) -> Self:

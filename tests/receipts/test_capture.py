@@ -135,7 +135,7 @@ def test_a_timer_around_the_run_cancels_it(receipts: Recorded) -> None:
 def test_errors_are_their_types(receipts: Recorded) -> None:
     def fail() -> None:
         try:
-            {}["canary"]
+            dict[str, int]()["canary"]
         except KeyError as error:
             raise Wrong("canary") from error
 
