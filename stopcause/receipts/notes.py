@@ -134,8 +134,8 @@ class Notes:
         tool: str | None = None,
         aborted: bool = False,
     ) -> None:
-        """One layer's word on why it stops. Cheap, and as often as wanted: closing picks one."""
-        if len(self.said) < _MOST_NOTED:
+        """One layer's word on why it stops. Cheap: closing picks one, and what comes after is late."""
+        if not self.is_closed and len(self.said) < _MOST_NOTED:
             fault = None if error is None else fault_of(error, tool)
             self.said += (Said(rank, cause, boundary, reason, fault, aborted),)
 
@@ -305,6 +305,14 @@ class Notes:
                 self.find("refused_value", "resumed.decision")
             if len(self.answers) < _MOST_NOTED:
                 self.answers += ((approval_id, known),)
+
+    @_harmless
+    def decided(self, approval_id: str, decision: str) -> None:
+        """What was decided on a wait of the run that this one resumes, where that is seen only after the start."""
+        if _word(Decision, decision) is None:
+            self.find("refused_value", "decided.decision")
+        elif self.writer is not None:
+            self.writer.decided(self, approval_id, decision, time.time_ns())
 
     @_harmless
     def executed(self, approval_id: str) -> None:

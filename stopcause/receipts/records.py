@@ -132,7 +132,6 @@ def _wrapped_up(run: Run, said: Said) -> Said:
 
 
 def _head(run: Run, kind: Kind, boundary: Boundary, at_ns: int) -> Draft:
-    run.seq += 1
     draft = {
         "schema": "stopcause/1",
         "kind": kind,

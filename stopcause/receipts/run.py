@@ -60,6 +60,14 @@ class Run(Notes):
             made = self.__dict__.setdefault("_run_id", ids.new_id(self.started_ns or time.time_ns()))
         return made
 
+    def as_of(self, held: dict[str, Any]) -> Run:
+        """This run as it was when its attributes were copied, with the next place in its order. For the writer."""
+        self.seq += 1
+        held |= {"_run_id": self.run_id, "seq": self.seq}
+        seen = Run.__new__(Run)
+        seen.__dict__ = held
+        return seen
+
     def identify(self, run_id: object) -> None:
         """Takes the framework's own id of the run, where it is not known by another yet. Before `start`."""
         if self._run_id is None and not self.is_started and isinstance(run_id, str) and run_id:

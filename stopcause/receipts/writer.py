@@ -14,12 +14,13 @@ import os
 import threading
 import time
 import weakref
+from functools import cache
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from stopcause.receipts import mending, process, records
 from stopcause.receipts.spool import Spool
-from stopcause.receipts.validators import Validators
+from stopcause.receipts.validators import Validators, looking
 from stopcause.receipts.vocabulary import Sign
 
 if TYPE_CHECKING:
@@ -70,13 +71,13 @@ class Writer:
     # On the agent's thread --------------------------------------------------------------------------------------------
 
     def started(self, run: Run) -> None:
-        """A run began."""
-        self._put((self._start, run))
+        """A run began. What is known of it at this moment is what its start record says."""
+        self._put((self._start, run, run.__dict__.copy()))
 
     def stopped(self, run: Run) -> None:
         """A run is over."""
         if run.epoch == self.epoch:
-            self._put((self._stop, run), is_receipt=True)
+            self._put((self._stop, run, looking.get()), is_receipt=True)
 
     def progressed(self, run: Notes, at_ns: int, sign: str) -> None:
         """A run got somewhere."""
@@ -86,22 +87,38 @@ class Writer:
         """A gated call of the run that this one resumes has run."""
         self._put((self._execute, run, approval_id, at_ns))
 
-    def outcome(self, run: Notes, fields: Draft, at_ns: int, issuer: str | None = None) -> None:
-        """Somebody in this process looked at the destination."""
-        self._put((self._look, run, fields, at_ns, issuer))
+    def decided(self, run: Notes, approval_id: str, decision: str, at_ns: int) -> None:
+        """A decision on a wait of the run that this one resumes became known."""
+        self._put((self._decide, run, approval_id, decision, at_ns))
+
+    def outcome(
+        self, run: Notes, fields: Draft, at_ns: int, issuer: str | None = None, code: str | None = None
+    ) -> None:
+        """Somebody in this process looked at the destination; `code` is a finding about the look."""
+        self._put((self._look, run, fields, at_ns, issuer, code))
 
     def say(self, code: str, where: str | None) -> None:
         """A finding that the next record of this process is to carry."""
         self._says.put((code, where))
 
     def flush(self, timeout: float | None = None) -> bool:
-        """Waits until all that came before is with the sink. False: it is not, after `timeout` seconds."""
+        """Waits until all that came before is with the sink, and what validators say of it.
+
+        Returns:
+            False where it is not, after `timeout` seconds for all of it.
+        """
         if self._thread is None and self._queue.empty():
             return True
+        until = None if timeout is None else time.monotonic() + timeout
+        if not self._reach(until):
+            return False
+        return self._validators.is_idle or (self._validators.wait(_left(until)) and self._reach(until))
+
+    def _reach(self, until: float | None) -> bool:
         done = threading.Event()
         self._queue.put((self._reached, done))
         self._ensure_thread()
-        return done.wait(timeout)
+        return done.wait(_left(until))
 
     def close(self, timeout: float = _EXIT_S) -> None:
         """Writes what it can in `timeout` seconds, then lets go of the sink. A sink that hangs keeps what it has."""
@@ -119,6 +136,11 @@ class Writer:
         self._is_retired = True
         self._wake()
 
+    def looked(self) -> None:
+        """The validators are through with one more run; one that retired may now end."""
+        if self._is_retired:
+            self._wake()
+
     def _wake(self) -> None:
         if self._thread is not None:
             self._queue.put((self._reached, threading.Event()))
@@ -134,6 +156,7 @@ class Writer:
     def _ensure_thread(self) -> None:
         with self._starting:
             if self._thread is None:
+                self._validators.begin()
                 thread = threading.Thread(target=self._work, name="stopcause", daemon=True)
                 try:
                     thread.start()
@@ -161,9 +184,10 @@ class Writer:
     def _is_done(self) -> bool:
         if self._is_closing:
             return True
-        if not self._is_retired or self._open or not self._queue.empty():
+        if not self._is_retired or self._open or not self._validators.is_idle or not self._queue.empty():
             return False
         self._thread = None  # a run that was forgotten and still ends begins it anew
+        self._validators.close()
         with contextlib.suppress(Exception):
             self._sink.close()
         return True
@@ -197,7 +221,7 @@ class Writer:
         except Exception:  # noqa: BLE001 - as above: a record that cannot be written is counted as lost
             line = None
         if line is None:
-            self._drops.put(1)
+            self._drops.put(1 + draft.get("dropped", 0))
         else:
             lines.append(line)
 
@@ -206,7 +230,7 @@ class Writer:
             self._drops.put(1)
             return []
         self._open.discard(item[1])
-        return [records.broken(item[1])]
+        return [records.broken(_next(item[1]))]
 
     def _note_losses(self, draft: Draft) -> None:
         """What was lost since the last record, and what hooks had to say, on the next one that goes out."""
@@ -216,9 +240,9 @@ class Writer:
             code, where = self._says.get()
             draft.setdefault("findings", []).append({"code": code, "where": where} if where else {"code": code})
 
-    def _start(self, run: Run) -> list[Draft]:
+    def _start(self, run: Run, held: dict[str, Any]) -> list[Draft]:
         self._open.add(run)
-        made = [records.started(run, process.identity())]
+        made = [records.started(run.as_of(held), process.identity())]
         if run.resumes_run_id:
             made += [
                 records.decided(run, approval_id, decision, run.started_ns)
@@ -227,20 +251,24 @@ class Writer:
             ]
         return made
 
-    def _stop(self, run: Run) -> list[Draft]:
+    def _stop(self, run: Run, is_look: bool) -> list[Draft]:  # noqa: FBT001 - an item of the queue
         made = records.stopped(run)
         self._open.discard(run)
-        self._validators.take(run, made["stop_cause"])
+        if code := self._validators.take(run, made["stop_cause"], is_look=is_look):
+            made.setdefault("findings", []).append({"code": code})
         return [made]
 
     def _progress(self, run: Run, at_ns: int, sign: str) -> list[Draft]:
-        return [records.progressed(run, at_ns, sign)]
+        return [records.progressed(_next(run), at_ns, sign)]
 
     def _execute(self, run: Run, approval_id: str, at_ns: int) -> list[Draft]:
         return [records.executed(run, approval_id, at_ns)] if run.resumes_run_id else []
 
+    def _decide(self, run: Run, approval_id: str, decision: str, at_ns: int) -> list[Draft]:
+        return [records.decided(run, approval_id, decision, at_ns)] if run.resumes_run_id else []
+
     def _look(self, run: Run, fields: Draft, at_ns: int, issuer: str | None) -> list[Draft]:
-        return [records.outcome(run, fields, at_ns, issuer)]
+        return [records.outcome(_next(run), fields, at_ns, issuer)]
 
     @staticmethod
     def _reached(event: threading.Event) -> threading.Event:
@@ -301,6 +329,12 @@ class Writer:
         with contextlib.suppress(Exception):
             self._sink.close()
         process.identity.cache_clear()
+
+
+def _next(run: Run) -> Run:
+    """With the next place in its order."""
+    run.seq += 1
+    return run
 
 
 def _drain(queue: SimpleQueue[int]) -> int:

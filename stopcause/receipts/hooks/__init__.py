@@ -32,5 +32,5 @@ SPECS = (
     Spec("langgraph", "langgraph", "langgraph.pregel", "1.0", "1.3"),
     Spec("openai_agents", "openai-agents", "agents", "0.20", "0.25"),
     Spec("pydantic_ai", "pydantic-ai-slim", "pydantic_ai", "2.0", "3"),
-    Spec("strands", "strands-agents", "strands.agent.agent", "1.0", "2"),
+    Spec("strands", "strands-agents", "strands.agent.agent", "1.16", "2"),
 )

@@ -1,0 +1,392 @@
+"""Bad days around the core hook: sinks fail, processes end badly, clocks jump, and the host never notices."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import stopcause
+from stopcause.receipts import capture, mending, records
+from stopcause.receipts.testing import MemorySink, recorded
+
+
+class Refuses:
+    """Takes nothing the first `times`, then everything."""
+
+    def __init__(self, times: int) -> None:
+        self.times = times
+        self.calls = 0
+        self.lines: list[bytes] = []
+
+    def write(self, lines: Sequence[bytes]) -> None:
+        self.calls += 1
+        if self.calls <= self.times:
+            raise OSError(28, "a canary in the text of an error")
+        self.lines += lines
+
+    def close(self) -> None:
+        raise RuntimeError("not even this")
+
+
+class Blocks(MemorySink):
+    """Takes nothing until it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go = threading.Event()
+
+    def write(self, lines: Sequence[bytes]) -> None:
+        self.go.wait(30)
+        super().write(lines)
+
+
+def spool_lines(folder: Path) -> list[dict[str, Any]]:
+    lines = b"".join(path.read_bytes() for path in sorted(folder.glob("*.ndjson"))).splitlines()
+    return [each for line in lines if "kind" in (each := json.loads(line))]
+
+
+def python(program: str, spool: Path) -> subprocess.Popen[bytes]:
+    env = {**os.environ, "STOPCAUSE_SPOOL": str(spool)}
+    return subprocess.Popen([sys.executable, "-c", program], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+# Sinks ----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_sink_that_raises_is_asked_again_and_loses_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    sink = Refuses(3)
+    with capture.configured(sink=sink):
+        for _ in range(5):
+            with stopcause.run("a"):
+                pass
+        assert stopcause.flush(20)
+
+    kinds = [json.loads(line)["kind"] for line in sink.lines]
+    assert kinds == ["run.started", "run.stopped"] * 5
+    assert "No space left on device" in caplog.text
+    assert "canary" not in caplog.text
+
+
+def test_a_sink_that_blocks_costs_the_agent_nothing_and_the_loss_is_told() -> None:
+    sink = Blocks()
+    with capture.configured(sink=sink, queue_max=40):
+        begun = time.thread_time()
+        for _ in range(2_000):
+            with stopcause.run("a"):
+                pass
+        spent = time.thread_time() - begun
+        assert not stopcause.flush(0.05)
+        sink.go.set()
+        assert stopcause.flush(20)
+        with stopcause.run("last"):
+            pass
+        assert stopcause.flush(20)
+
+    kept = [json.loads(line) for line in sink.lines]
+    lost = sum(each.get("dropped", 0) for each in kept)
+    assert lost + len(kept) == 2 * 2_001
+    assert lost > 3_000
+    assert spent < 2.0, "it only has to be clear that nothing waited"
+
+
+def test_stop_receipts_have_room_that_starts_do_not_take() -> None:
+    sink = Blocks()
+    with capture.configured(sink=sink, queue_max=40):
+        runs = [stopcause.run(f"a{i}") for i in range(60)]
+        for each in runs:
+            each.start()
+        for each in runs[:10]:
+            each.close()
+        sink.go.set()
+        assert stopcause.flush(20)
+        for each in runs[10:]:
+            each.close()
+
+    stopped = [json.loads(line)["agent"] for line in sink.lines if b"run.stopped" in line]
+    assert stopped[:10] == [f"a{i}" for i in range(10)]
+
+
+@pytest.mark.parametrize("name", ["started", "stopped", "progressed"])
+def test_a_fault_of_ours_behind_costs_one_record_and_not_the_thread(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("ours")
+
+    with recorded() as found:
+        with monkeypatch.context() as patch:
+            patch.setattr(records, name, fail)
+            with stopcause.run("a") as run:
+                run.progress()
+            stopcause.flush()
+        with stopcause.run("b"):
+            pass
+
+        kinds = [each.kind for each in found.records]
+        assert kinds[-2:] == ["run.started", "run.stopped"]
+        if name == "stopped":
+            assert found.receipts[0].stop_cause == "unknown"
+            assert [each.code for each in found.receipts[0].findings or ()] == ["receipt_incomplete"]
+        else:
+            assert sum(each.dropped or 0 for each in found.records) == 1
+
+
+def test_a_line_that_cannot_be_made_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("ours")
+
+    with recorded() as found:
+        with monkeypatch.context() as patch:
+            patch.setattr(mending, "line_of", fail)
+            with stopcause.run("a"):
+                pass
+            stopcause.flush()
+        with stopcause.run("b"):
+            pass
+
+        assert [each.dropped for each in found.records] == [2, None]
+
+
+# Many runs, threads, contexts -----------------------------------------------------------------------------------------
+
+
+def test_ten_thousand_runs_at_once() -> None:
+    async def agent(number: int) -> None:
+        async with stopcause.run("a", run_id=f"r{number}") as run:
+            run.step()
+            await asyncio.sleep(0)
+            assert stopcause.current_run() is run
+            run.step()
+
+    async def main() -> None:
+        async with asyncio.TaskGroup() as group:
+            for number in range(10_000):
+                group.create_task(agent(number))
+
+    with recorded() as found:
+        asyncio.run(main())
+        lines = found.lines
+
+    stops = [record for line in lines if (record := json.loads(line))["kind"] == "run.stopped"]
+    assert len(lines) == 20_000
+    assert {stop["run_id"] for stop in stops} == {f"r{number}" for number in range(10_000)}
+    assert {stop["steps"] for stop in stops} == {2}
+    assert not any("parent_run_id" in stop for stop in stops)
+
+
+def test_threads_do_not_see_each_other_s_runs() -> None:
+    def agent(number: int) -> None:
+        with stopcause.run("a", run_id=f"r{number}") as run:
+            time.sleep(0.001)
+            assert stopcause.current_run() is run
+
+    with recorded() as found:
+        with ThreadPoolExecutor(16) as pool:
+            list(pool.map(agent, range(200)))
+
+        assert {stop.run_id for stop in found.receipts} == {f"r{number}" for number in range(200)}
+        assert {stop.parent_run_id for stop in found.receipts} == {None}
+
+
+def test_a_child_that_outlives_its_parent_is_still_a_run() -> None:
+    with recorded() as found:
+        outer = stopcause.run("outer").start()
+        inner = outer.child("inner").start()
+        outer.close()
+        inner.end()
+        inner.end(ValueError())
+        inner.close()
+
+        assert [(stop.agent, stop.stop_cause) for stop in found.receipts] == [
+            ("outer", "unknown"),
+            ("inner", "natural"),
+        ]
+        assert found.receipts[0].children is not None
+        assert found.receipts[0].children.open == 1
+
+
+def test_a_block_that_is_left_in_another_context_does_not_raise() -> None:
+    with recorded() as found:
+        run = stopcause.run("a")
+        contextvars.copy_context().run(run.__enter__)
+        run.__exit__(None, None, None)
+
+        assert found.stopped.stop_cause == "natural"
+
+
+# Clocks ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_clock_that_jumps_back_does_not_end_a_run_before_it_began(monkeypatch: pytest.MonkeyPatch) -> None:
+    with recorded() as found:
+        with stopcause.run("a") as run:
+            run.progress("tool_result")
+            real = time.time_ns
+            monkeypatch.setattr("stopcause.receipts.run.time.time_ns", lambda: real() - 3_600_000_000_000)
+        monkeypatch.undo()
+
+        stopped = found.stopped
+        assert stopped.started_at is not None
+        assert stopped.at >= stopped.started_at
+        assert 0 <= (stopped.duration_s or 0) < 5
+        assert [each.code for each in stopped.findings or ()] == ["clock_jump"]
+
+
+# Processes ------------------------------------------------------------------------------------------------------------
+
+RUNS = """
+import stopcause, sys, time, os, signal
+with stopcause.run("done", run_id="r1"):
+    pass
+stopcause.flush()
+"""
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> Path:
+    return tmp_path / "spool"
+
+
+def test_a_normal_end_writes_what_is_not_written_yet(spool: Path) -> None:
+    child = python("import stopcause\nwith stopcause.run('a', run_id='r1'):\n  pass\n", spool)
+    assert child.communicate(timeout=30)[1] == b""
+    assert child.returncode == 0
+
+    assert [each["kind"] for each in spool_lines(spool)] == ["run.started", "run.stopped"]
+
+
+def test_an_exit_by_exception_is_written_too(spool: Path) -> None:
+    child = python("import stopcause\nwith stopcause.run('a', run_id='r1'):\n  raise SystemExit(7)\n", spool)
+    child.communicate(timeout=30)
+
+    assert child.returncode == 7
+    assert spool_lines(spool)[-1]["stop_cause"] == "platform_abort"
+
+
+@pytest.mark.parametrize(
+    "end", ["os._exit(3)", "os.kill(os.getpid(), signal.SIGKILL)", "os.kill(os.getpid(), signal.SIGTERM)"]
+)
+def test_what_was_flushed_survives_every_end(spool: Path, end: str) -> None:
+    program = RUNS + f"run = stopcause.run('open', run_id='r2').start()\nstopcause.flush()\n{end}\n"
+    child = python(program, spool)
+    child.communicate(timeout=30)
+
+    kinds = [(each["run_id"], each["kind"]) for each in spool_lines(spool)]
+    assert kinds == [("r1", "run.started"), ("r1", "run.stopped"), ("r2", "run.started")]
+
+
+def test_an_interrupt_from_the_keyboard_ends_the_run_and_the_process_as_ever(spool: Path) -> None:
+    program = (
+        "import stopcause, time\nwith stopcause.run('a', run_id='r1'):\n  print('go', flush=True)\n  time.sleep(60)\n"
+    )
+    child = python(program, spool)
+    assert child.stdout is not None
+    assert child.stdout.readline() == b"go\n"
+    child.send_signal(signal.SIGINT)
+    _, said = child.communicate(timeout=30)
+
+    assert child.returncode == -signal.SIGINT
+    assert b"KeyboardInterrupt" in said
+    assert spool_lines(spool)[-1]["stop_cause"] == "user_abort"
+
+
+def test_a_forked_child_has_a_file_of_its_own_and_leaves_the_parent_s_runs_alone(spool: Path) -> None:
+    program = """
+import os, stopcause
+with stopcause.run("parent", run_id="r1"):
+    stopcause.flush()
+    child = os.fork()
+    if child == 0:
+        with stopcause.run("child", run_id="r2"):
+            pass
+    else:
+        os.waitpid(child, 0)
+"""
+    child = python(program, spool)
+    assert child.communicate(timeout=30)[1] == b""
+
+    by_file = {
+        path: [json.loads(line).get("run_id") for line in path.read_bytes().splitlines()]
+        for path in spool.glob("*.ndjson")
+    }
+    assert sorted(by_file.values(), key=str) == [[None, "r1", "r1"], [None, "r2", "r2"]]
+    found = {each["run_id"]: each for each in spool_lines(spool) if each["kind"] == "run.started"}
+    assert found["r1"]["process"]["pid"] != found["r2"]["process"]["pid"]
+    assert found["r2"]["parent_run_id"] == "r1"
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver", "fork"])
+def test_worker_processes_of_every_kind_record_their_own(spool: Path, tmp_path: Path, method: str) -> None:
+    program = f"""
+import multiprocessing, stopcause
+
+def work(number):
+    with stopcause.run("worker", run_id=f"w{{number}}"):
+        pass
+    stopcause.flush()
+
+if __name__ == "__main__":
+    with stopcause.run("boss", run_id="r1"):
+        with multiprocessing.get_context("{method}").Pool(2) as pool:
+            pool.map(work, range(4))
+"""
+    file = tmp_path / "program.py"
+    file.write_text(program)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(file)],
+        env={**os.environ, "STOPCAUSE_SPOOL": str(spool)}, capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.stderr == b""
+
+    ended = [each["run_id"] for each in spool_lines(spool) if each["kind"] == "run.stopped"]
+    assert sorted(ended) == ["r1", "w0", "w1", "w2", "w3"]
+
+
+def test_a_sink_that_hangs_does_not_keep_the_process(spool: Path) -> None:
+    program = """
+import stopcause, time
+class Hangs:
+    def write(self, lines): time.sleep(3600)
+    def close(self): pass
+stopcause.configure(sink=Hangs())
+with stopcause.run("a"):
+    pass
+"""
+    begun = time.monotonic()
+    child = python(program, spool)
+    child.communicate(timeout=30)
+
+    assert child.returncode == 0
+    assert time.monotonic() - begun < 15
+
+
+def test_no_home_and_no_folder_cost_nothing_but_the_records(tmp_path: Path) -> None:
+    file = tmp_path / "a-file"
+    file.write_text("")
+    child = python("import stopcause\nwith stopcause.run('a') as run:\n  run.step()\nprint('fine')\n", file / "spool")
+    out, said = child.communicate(timeout=30)
+
+    assert (child.returncode, out) == (0, b"fine\n")
+    assert b"records cannot be written" in said
+
+
+def test_importing_the_hook_loads_nothing_of_an_operator_s() -> None:
+    program = (
+        "import sys, stopcause.receipts.capture, stopcause.receipts.instrumentation\n"
+        "heavy = {'duckdb', 'pyarrow', 'typer', 'rich', 'starlette', 'opentelemetry.sdk', 'requests', 'msgspec'}\n"
+        "print(sorted(heavy & set(sys.modules)))\n"
+    )
+    done = subprocess.run([sys.executable, "-I", "-c", program], capture_output=True, check=True)
+
+    assert done.stdout == b"[]\n"
