@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -32,12 +33,19 @@ def connect(
         return
     lines = forms.lines_of(framework)
     write(forms.connect_screen(lines) if screen.is_table else lines.code)
-    records = Path(forms.RECORDS)
-    screen.hint(
-        Hint(("explain",), "why the first run in it stopped", records),
-        Hint(("classify",), "a verdict on each", records),
-        Hint(("ingest",), "keep them, and ask about them", records),
-    )
+    screen.hint(*(_spooled() if lines.is_spooled else _written(Path(forms.RECORDS))))
+
+
+def _spooled() -> Iterator[Hint]:
+    yield Hint(("runs",), "what ran, and why each of them stopped")
+    yield Hint(("runs", "--attention"), "what needs somebody")
+    yield Hint(("waiting",), "what waits for an answer")
+
+
+def _written(records: Path) -> Iterator[Hint]:
+    yield Hint(("explain",), "why the first run in it stopped", records)
+    yield Hint(("classify",), "a verdict on each", records)
+    yield Hint(("ingest",), "keep them, and ask about them", records)
 
 
 def add_to(program: typer.Typer) -> None:

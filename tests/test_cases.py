@@ -20,16 +20,18 @@ def test_case(case: Case) -> None:
 
 
 def test_there_are_as_many_as_were_published() -> None:
-    folders = [case.path.parent.name for case in ALL]
+    folders = [case.path.relative_to(data_folder("fixtures")).parts[0] for case in ALL]
 
     assert {name: folders.count(name) for name in set(folders)} == {
         "article": 11,
         "public": 73,
         "ai_sdk": folders.count("ai_sdk"),
+        "frameworks": folders.count("frameworks"),
         "pairs": folders.count("pairs"),
     }
     assert folders.count("pairs") >= 40
     assert folders.count("ai_sdk") >= 45
+    assert folders.count("frameworks") >= 75
     assert len({case.id for case in ALL}) == len(ALL)
 
 

@@ -1,7 +1,8 @@
 """The few lines that add a hook to an application: which frameworks there are, and how their lines are shown.
 
 A framework is a file in docs/connect, and nothing else: its name is the framework's, its first line is a comment with
-the command that installs the hook, the rest runs as it stands and writes to `RECORDS`. Tests run the same files.
+the command that installs the hook, the rest runs as it stands. A JavaScript one writes to `RECORDS`, a Python one into
+the spool, which reading commands take in. Tests run the same files.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Final, NamedTuple
 from stopcause.errors import NotFoundError
 from stopcause.resources import data_folder
 
-RECORDS: Final = "receipts.ndjson"  # what the lines of every framework write to
+RECORDS: Final = "receipts.ndjson"  # what the lines of a JavaScript framework write to
 
 
 class Lines(NamedTuple):
@@ -23,11 +24,13 @@ class Lines(NamedTuple):
         install: The command that installs its hook.
         code: The whole file, for a pipe.
         shown: The lines without the first, for a terminal, which says it in words.
+        is_spooled: Whether its records go into the spool, rather than to `RECORDS`.
     """
 
     install: str
     code: tuple[str, ...]
     shown: tuple[str, ...]
+    is_spooled: bool
 
 
 def frameworks() -> list[str]:
@@ -45,12 +48,18 @@ def lines_of(framework: str) -> Lines:
     if found is None:
         raise NotFoundError(f"No hook for {framework!r}. There is one for: {', '.join(frameworks())}.")
     first, *rest = found.read_text("utf-8").splitlines()
-    return Lines(first.lstrip("/# "), (first, *rest), tuple(rest))
+    return Lines(first.lstrip("/# "), (first, *rest), tuple(rest), found.suffix == ".py")
 
 
 def connect_screen(lines: Lines) -> Iterator[str]:
     """What a terminal shows: where to begin, the code, and where its records go."""
-    yield from (f"First: {lines.install}", "", *lines.shown, "", f"Its records go to {RECORDS}, one a line.")
+    yield from (f"First: {lines.install}", "", *lines.shown, "", _where(lines))
+
+
+def _where(lines: Lines) -> str:
+    if lines.is_spooled:
+        return "Its records go to the spool; every command that reads takes them in."
+    return f"Its records go to {RECORDS}, one a line."
 
 
 def _files() -> dict[str, Path]:
