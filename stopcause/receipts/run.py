@@ -105,13 +105,14 @@ class Run(Notes):
         if self.writer is not None:
             self.writer.stopped(self)
 
-    def end(
+    def end(  # noqa: PLR0913 - what a hook may know of it
         self,
         error: BaseException | None = None,
         *,
         boundary: Boundary = Boundary.CALL,
         cause: StopCause | None = None,
         reason: str | None = None,
+        tool: str | None = None,
         result: Any = None,  # noqa: ANN401 - the framework's own; only a validator of the host's ever sees it
     ) -> None:
         """A layer's end: it came back, or an exception left it. Closes the run unless the host's block holds it.
@@ -121,6 +122,7 @@ class Run(Notes):
             boundary: Where that was seen.
             cause: What the hook's map makes of the exception; None asks the common one.
             reason: A code beside it.
+            tool: The tool that failed; one that the agent has.
             result: What the loop returned; kept only where a validator wants it.
         """
         if self.config.validators and result is not None:
@@ -128,7 +130,7 @@ class Run(Notes):
         if error is None:
             self.say(StopCause.NATURAL, Rank.RETURNED, boundary)
         else:
-            self.raised(error, boundary=boundary, cause=cause, reason=reason)
+            self.raised(error, boundary=boundary, cause=cause, reason=reason, tool=tool)
         if self._is_adopting:
             self._is_adopting = False
         else:
@@ -139,7 +141,10 @@ class Run(Notes):
         return self.start()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        self._is_adopting = False
+        if self._is_adopting and error is None:  # a stream that goes on without its reader, say
+            self._is_adopting = False
+            self.children_open += 1
+            self.find("still_running", self.adapter)
         try:
             if error is None:
                 self.say(StopCause.NATURAL, Rank.RETURNED, Boundary.CALL)
@@ -170,9 +175,8 @@ class Run(Notes):
         Only out here can a cancellation be told from a timer.
         """
         if is_time_out(error):
-            self.said = tuple(each for each in self.said if each.rank is not Rank.RAISED)
-            self.raised(error)
-        elif not any(each.rank is Rank.RAISED for each in self.said):
+            self.said = tuple(each for each in self.said if not (each.rank is Rank.RAISED and each.aborted))
+        if not any(each.rank is Rank.RAISED for each in self.said):
             self.raised(error)
 
     def child(self, agent: str | None = None, **facts: Any) -> Run:  # noqa: ANN401 - attributes of a run

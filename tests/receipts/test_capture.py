@@ -310,6 +310,29 @@ def test_an_outer_timer_corrects_what_the_framework_saw(receipts: Recorded) -> N
     assert receipts.stopped.stop_cause == "time_limit"
 
 
+def test_a_tool_s_own_timer_stays_the_tool_s(receipts: Recorded) -> None:
+    with pytest.raises(TimeoutError), stopcause.run("mine"):
+        run = capture.begin("stopcause.x", "x", "1.0").start()
+        error = TimeoutError()
+        error.__cause__ = asyncio.CancelledError()
+        run.end(error, cause=StopCause.TOOL_FAILURE, tool="search")
+        raise error
+
+    assert receipts.stopped.stop_cause == "tool_failure"
+    assert receipts.stopped.error is not None
+    assert receipts.stopped.error.tool == "search"
+
+
+def test_a_block_that_ends_before_its_framework_says_that_it_goes_on(receipts: Recorded) -> None:
+    with stopcause.run("mine"):
+        run = capture.begin("stopcause.x", "x", "1.0").start()
+    run.end()
+
+    assert receipts.stopped.children == model.Children(open=1)
+    assert receipts.stopped.findings == (model.Finding(code="still_running", where="stopcause.x"),)
+    assert verdict_of(receipts) == ("FALSE_COMPLETE", "open_children")
+
+
 # Functions and streams ------------------------------------------------------------------------------------------------
 
 
