@@ -1,0 +1,212 @@
+"""Strands: what every invocation of an agent, graph or swarm has: its run, its place in the context, its waits.
+
+Not here: what their events and results mean (`strands_agent`, `strands_multiagent`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import OrderedDict
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from stopcause.receipts.hooks.strands_causes import cause_of
+from stopcause.receipts.run import current
+from stopcause.receipts.vocabulary import ApprovalKind, Boundary, StopCause
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from contextvars import Token
+
+    from stopcause.receipts.hooks.guard import Hook
+    from stopcause.receipts.run import Run
+
+Foreign = Any  # an object of the framework, of any version: checked when it is read
+
+_MOST_WAITING = 20_000
+
+open_call: ContextVar[Call | None] = ContextVar("stopcause_strands_call", default=None)
+
+
+class Asked(NamedTuple):
+    """Who raised an interrupt, and for what. `run_id`: the child that asked, or the run that waits for it."""
+
+    kind: str = ApprovalKind.CONFIRMATION
+    tool: str | None = None
+    tool_call_id: str | None = None
+    run_id: str | None = None
+
+
+class Waiting:
+    """Which run waits for which interrupt, in this process; the oldest is forgotten first.
+
+    An interrupt's id repeats where a model repeats the ids of its calls, so it counts only together with the place that
+    keeps the paused state: the session, else the agent itself.
+    """
+
+    def __init__(self, most: int = _MOST_WAITING) -> None:
+        self._most = most
+        self._asked: OrderedDict[tuple[object, str], Asked] = OrderedDict()
+
+    def add(self, place: object, interrupt_id: str, asked: Asked) -> None:
+        """A run begins to wait."""
+        self._asked[place, interrupt_id] = asked
+        while len(self._asked) > self._most:
+            with contextlib.suppress(KeyError):
+                self._asked.popitem(last=False)
+
+    def of(self, place: object, interrupt_id: str) -> Asked | None:
+        """Who waits for it."""
+        return self._asked.get((place, interrupt_id))
+
+    def forget(self, place: object, interrupt_ids: Iterable[str]) -> None:
+        """Their answers were taken."""
+        for interrupt_id in interrupt_ids:
+            self._asked.pop((place, interrupt_id), None)
+
+
+class Call:
+    """One invocation. As a context manager, it is current while an item of its stream is being made."""
+
+    # Hook events by the name of their class. Each method is given the event and the interrupts that it raised.
+    events: Mapping[str, Callable[[Any, Any, Sequence[Any]], None]] = {}
+
+    def __init__(self, hook: Hook, run: Run, owner: Foreign, waiting: Waiting) -> None:
+        self.hook = hook
+        self.run = run
+        self.owner = owner
+        self.outer = open_call.get()
+        self.is_over = True  # until it has begun
+        self.asked: dict[str, Asked] = {}
+        self.answered: dict[str, Asked] = {}
+        self.child_fault: tuple[BaseException, StopCause] | None = None
+        self.host_fault: BaseException | None = None
+        self._waiting = waiting
+        self._tokens: tuple[Token[Run | None], Token[Call | None]] | None = None
+
+    def __enter__(self) -> Self:
+        self._tokens = current.set(self.run), open_call.set(self)
+        self.run.is_driven = True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.run.is_driven = False
+        if self._tokens is not None:
+            with contextlib.suppress(ValueError):  # a generator may be finalised in another context
+                current.reset(self._tokens[0])
+                open_call.reset(self._tokens[1])
+
+    def begin(self) -> Self:
+        """From here on it will have an end."""
+        self.run.start()
+        self.is_over = False
+        return self
+
+    def __del__(self) -> None:
+        if not self.is_over:
+            self.run.closed_by = "garbage_collection"
+            self.left()
+
+    # How it goes ------------------------------------------------------------------------------------------------------
+
+    def item(self, item: Foreign) -> None:
+        """An item of its stream, before its reader has it."""
+
+    def event(self, event: Foreign, interrupts: Sequence[Any]) -> None:
+        """A hook event of this agent, graph or swarm, after all of the host's callbacks have seen it."""
+        note = self.events.get(type(event).__name__)
+        if note is not None and self.owner is getattr(event, "agent", getattr(event, "source", None)):
+            note(self, event, interrupts)
+
+    # How it ends; the first word counts -------------------------------------------------------------------------------
+
+    def came_back(self, result: object) -> None:
+        """The last item: it is over before its reader sees it, who may well leave then."""
+        if not self.is_over:
+            self.is_over = True
+            self.run.in_flight_tools = 0
+            self.run.end(result=result)
+
+    def failed(self, error: BaseException) -> None:
+        """An exception leaves it. A graph or swarm around it learns why, so that it says the same."""
+        if self.is_over:
+            return
+        self.is_over = True
+        cause = self.cause(error)
+        if cause is not None and self.outer is not None:
+            self.outer.child_fault = (error, cause)
+        self.run.end(error, boundary=Boundary.EXCEPTION, cause=cause)
+        self.child_fault = self.host_fault = None  # an exception that is kept keeps every frame that it left
+
+    def left(self) -> None:
+        """Its reader went away."""
+        if not self.is_over:
+            self.is_over = True
+            self.run.end(GeneratorExit(), boundary=Boundary.EVENT_STREAM)
+
+    def cause(self, error: BaseException) -> StopCause | None:
+        """What an exception that leaves it means; None: the common map is asked."""
+        if self.child_fault is not None and self.child_fault[0] is error:
+            return self.child_fault[1]
+        return StopCause.HOST_ERROR if error is self.host_fault else cause_of(error)
+
+    # Waits ------------------------------------------------------------------------------------------------------------
+
+    def wait(self, interrupts: Sequence[Any], session: str | None, place: object) -> None:
+        """It stops for these interrupts.
+
+        With a session they can be resumed from it, and its name is the resume token. Without one, only the live object
+        keeps them: then there is no token, and nothing is said about `resumable`, which is true until the process ends.
+        """
+        for interrupt in interrupts:
+            interrupt_id = str(interrupt.id)
+            asked = self._asked(interrupt_id)
+            self.run.waiting(
+                interrupt_id, asked.kind, tool=asked.tool, tool_call_id=asked.tool_call_id, raised_by=asked.run_id,
+                resume_token=session, resumable=True if session else None, metadata=interrupt.reason,
+            )  # fmt: skip
+            self._waiting.add(place, interrupt_id, asked._replace(run_id=self.run.run_id))
+            if self.outer is not None:
+                self.outer.asked[interrupt_id] = asked._replace(run_id=self.run.run_id)
+
+    def _asked(self, interrupt_id: str) -> Asked:
+        """Who asked. An agent that is a tool hands an interrupt on with its own words before the id."""
+        told = self.asked.get(interrupt_id, Asked())
+        inner = (each for known, each in self.asked.items() if each.run_id and interrupt_id.endswith(known))
+        return told if told.run_id else told._replace(run_id=next((each.run_id for each in inner), None))
+
+    def resume(self, prompt: object, place: object) -> None:
+        """Its input answers interrupts: whose they are, and which. What the answers say is not read."""
+        if not isinstance(prompt, list):
+            return
+        blocks = [block.get("interruptResponse") for block in prompt if isinstance(block, dict)]
+        answers = [str(block["interruptId"]) for block in blocks if isinstance(block, dict) and "interruptId" in block]
+        found = {each: asked for each in answers if (asked := self._waiting.of(place, each)) is not None}
+        self.answered = found
+        if answers:
+            self.run.resumed(next((asked.run_id for asked in found.values()), None), answers)
+
+    def taken(self, place: object) -> None:
+        """The framework took the answers: another run cannot bring them again."""
+        self._waiting.forget(place, self.answered)
+
+    def decided(self, tool_call_id: object, *, is_denied: bool) -> None:
+        """The hook that asked before a call has let it through, or has cancelled it."""
+        for approval_id, asked in self._answers_for(tool_call_id):
+            if asked.kind == ApprovalKind.TOOL_CALL:
+                self.run.decided(approval_id, "denied" if is_denied else "approved")
+            if is_denied:
+                del self.answered[approval_id]
+
+    def executed(self, tool_call_id: object) -> None:
+        """A call that was waited for has run: now also what its tool had asked for is answered."""
+        for approval_id, asked in self._answers_for(tool_call_id):
+            if asked.kind != ApprovalKind.TOOL_CALL:
+                self.run.decided(approval_id, "answered")
+            self.run.executed(approval_id)
+            del self.answered[approval_id]
+
+    def _answers_for(self, tool_call_id: object) -> list[tuple[str, Asked]]:
+        if not self.answered or tool_call_id is None:
+            return []
+        return [each for each in self.answered.items() if each[1].tool_call_id == tool_call_id]

@@ -1,0 +1,161 @@
+"""Strands: one invocation of a graph or a swarm. Its agents' runs are its children.
+
+The result says only `failed`; which bound it was is worked out again from the same numbers, in the same order, as in
+`GraphState.should_continue` and `SwarmState.should_continue`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stopcause.receipts.causes import Rank
+from stopcause.receipts.faults import provider_cause
+from stopcause.receipts.hooks import strands_causes as causes
+from stopcause.receipts.hooks.strands_call import Asked, Call, Foreign
+from stopcause.receipts.vocabulary import Boundary, StopCause
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from stopcause.receipts.hooks.guard import Hook
+    from stopcause.receipts.hooks.strands_call import Waiting
+
+# Attribute of a graph or a swarm -> kind, unit, cause. In the order in which they are checked.
+_BOUNDS = {
+    "max_node_executions": ("steps", "node", StopCause.STEP_LIMIT),
+    "max_handoffs": ("steps", "node", StopCause.STEP_LIMIT),
+    "max_iterations": ("steps", "node", StopCause.STEP_LIMIT),
+    "execution_timeout": ("time", "second", StopCause.TIME_LIMIT),
+}
+
+
+def begin(
+    hook: Hook, owner: Foreign, waiting: Waiting, args: tuple[Any, ...], given: Mapping[str, Any]
+) -> GraphCall | None:
+    """An invocation of `stream_async`, with the arguments that it was called with."""
+    run = hook.begin()
+    if run is None:
+        return None
+    call = GraphCall(hook, run, owner, waiting)
+    call.describe(args[0] if args else given.get("task"))
+    return call.begin()
+
+
+class GraphCall(Call):
+    """One invocation of a graph or a swarm."""
+
+    session: str | None = None
+    place: object = None
+    is_denied = False
+    _done_before = 0
+
+    def describe(self, task: object) -> None:
+        """What is known before it begins."""
+        run, read = self.run, self.hook.read
+        run.agent = run.agent or read(run, self.owner, "id", str)
+        run.step_unit = "node"
+        run.labels = run.labels or getattr(self.owner, "trace_attributes", None)
+        manager = getattr(self.owner, "session_manager", None)
+        self.session = None if manager is None else read(run, manager, "session_id", str)
+        run.thread_id = run.thread_id or self.session
+        self.place = self.session or id(self.owner)
+        for name, (kind, unit, _) in _BOUNDS.items():
+            value = getattr(self.owner, name, None)
+            if isinstance(value, int | float):
+                run.limit(name, kind, value, unit=unit)
+        if getattr(getattr(self.owner, "_interrupt_state", None), "activated", False):
+            self._done_before = self._done()
+        self.resume(task, self.place)
+
+    def _done(self) -> int:
+        """Nodes that have run, as the framework counts them; those before an interrupt stay in it."""
+        state = self.owner.state
+        return len(getattr(state, "execution_order", None) or getattr(state, "node_history", None) or ())
+
+    def item(self, item: Foreign) -> None:
+        """A node that is done, and the result."""
+        if not isinstance(item, dict):
+            return
+        if item.get("type") == "multiagent_node_stop":
+            if _status(item.get("node_result")) == "completed":
+                self.run.progress("state_change")
+        elif item.get("type") == "multiagent_result" or _status(item.get("result")) is not None:
+            self._result(item["result"])
+
+    def _before_node(self, event: Foreign, interrupts: Sequence[Any]) -> None:
+        self.is_denied = self.is_denied or bool(event.cancel_node)
+        for interrupt in interrupts:
+            self.asked[str(interrupt.id)] = Asked()
+
+    def _before_all(self, _event: Foreign, _: Sequence[Any]) -> None:
+        self.taken(self.place)
+
+    events: Mapping[str, Callable[[Any, Any, Sequence[Any]], None]] = {
+        "BeforeMultiAgentInvocationEvent": _before_all,
+        "BeforeNodeCallEvent": _before_node,
+    }
+
+    # The end ----------------------------------------------------------------------------------------------------------
+
+    def _result(self, result: Foreign) -> None:
+        self.run.steps = self._done() - self._done_before
+        status = _status(result)
+        if status == "interrupted":
+            self.wait(result.interrupts, self.session, self.place)
+        elif status == "failed":
+            self._failed(result)
+        self.came_back(result)
+
+    def _failed(self, result: Foreign) -> None:
+        failed = [node for node in result.results.values() if _status(node) == "failed"]
+        if self.is_denied:
+            self._say(StopCause.GUARDRAIL, causes.NODE_DENIED)
+        elif failed and isinstance(failed[-1].result, BaseException):
+            self._say(self._cause_of_node(failed[-1]), None, failed[-1].result)
+        elif failed:  # a node that was cancelled comes back as failed, without an error
+            self.run.say(StopCause.CALLER_ABORT, Rank.SIGNAL, Boundary.CALLBACK, reason="cancelled", aborted=True)
+        else:
+            self._bound(result)
+
+    def _say(self, cause: StopCause, reason: str | None, error: BaseException | None = None) -> None:
+        self.run.say(cause, Rank.SIGNAL, Boundary.CALLBACK, reason=reason, error=error)
+
+    def _cause_of_node(self, node: Foreign) -> StopCause:
+        error: BaseException = node.result
+        return self.cause(error) or provider_cause(error) or StopCause.HOST_ERROR
+
+    def cause(self, error: BaseException) -> StopCause | None:
+        """As its child said; a node that ran out of time raises an error of no class of its own."""
+        if self.is_denied:
+            return StopCause.GUARDRAIL
+        return super().cause(error) or (StopCause.TIME_LIMIT if self._is_time_out(error) else None)
+
+    def _is_time_out(self, error: BaseException) -> bool:
+        limit = getattr(self.owner, "node_timeout", None)
+        nodes = getattr(self.owner.state, "results", {}).values()
+        return limit is not None and any(each.result is error and each.execution_time >= limit * 1000 for each in nodes)
+
+    def failed(self, error: BaseException) -> None:
+        """As for every invocation; and how many nodes it got done."""
+        if not self.is_over:
+            self.run.steps = self._done() - self._done_before
+        super().failed(error)
+
+    def _bound(self, result: Foreign) -> None:
+        done, seconds = self._done(), result.execution_time / 1000
+        for name, (kind, _, cause) in _BOUNDS.items():
+            limit = getattr(self.owner, name, None)
+            observed = done if kind == "steps" else seconds
+            if limit is not None and observed >= limit:
+                self.run.bounded(cause, name, kind, limit=limit, observed=observed)
+                return
+        if getattr(self.owner, "repetitive_handoff_detection_window", 0):
+            self._say(StopCause.LOOP_GUARD, "repetitive_handoff")
+        else:
+            self._say(StopCause.UNKNOWN, "failed")
+
+
+def _status(owner: Foreign) -> str | None:
+    """The word of a `Status`."""
+    value = getattr(getattr(owner, "status", None), "value", None)
+    return value if isinstance(value, str) else None
