@@ -105,7 +105,7 @@ class Run(Notes):
         if self.writer is not None:
             self.writer.stopped(self)
 
-    def end(  # noqa: PLR0913 - what a hook may know of it
+    def end(
         self,
         error: BaseException | None = None,
         *,
