@@ -31,7 +31,7 @@ SETTINGS = (
         "32 random bytes in the user data folder",
         "key of the hashes that replace personal values",
     ),
-    Setting("STOPCAUSE_DISABLED", "", "1 turns every hook off"),
+    Setting("STOPCAUSE_DISABLED", "", "1 turns every hook off; names of hooks (`langgraph,strands`) turn those off"),
     Setting("NO_COLOR", "", "any value: no colour"),
 )
 
