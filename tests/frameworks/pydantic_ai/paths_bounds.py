@@ -1,0 +1,108 @@
+"""Runs that a bound or an abort ended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import Any
+
+import stopcause
+from pydantic_ai import RunContext, exceptions
+from pydantic_ai.usage import RunUsage, UsageLimits
+
+from tests.frameworks.harness import Path_
+from tests.frameworks.pydantic_ai.agents import PROMPT, agent, expecting
+from tests.frameworks.pydantic_ai.models import calls, forever, text
+
+_STEPS = ("BOUNDED_STOP", "step_limit")
+_TOKENS = ("BOUNDED_STOP", "token_budget")
+_ABORTED = ("BOUNDED_STOP", "caller_abort")
+_LIMIT = exceptions.UsageLimitExceeded
+_SOON = 0.05  # seconds
+
+
+def _limited(*script: Any, usage: RunUsage | None = None, **limits: Any) -> Any:
+    return expecting(_LIMIT, lambda: agent(*script).run(PROMPT, usage_limits=UsageLimits(**limits), usage=usage))
+
+
+async def _nested_shared() -> None:
+    limits = UsageLimits(request_limit=2)
+    parent, child = agent(calls("ask"), name="parent-agent"), agent(calls("look_up"), text(), name="child-agent")
+
+    @parent.tool
+    async def ask(ctx: RunContext[None]) -> str:
+        return str((await child.run(PROMPT, usage=ctx.usage, usage_limits=limits)).output)
+
+    await parent.run(PROMPT, usage_limits=limits)
+
+
+async def _cancelled() -> None:
+    task = asyncio.create_task(agent(calls("hangs")).run(PROMPT))
+    await asyncio.sleep(_SOON)
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+
+
+async def _outer_timeout(*script: Any) -> None:
+    with contextlib.suppress(TimeoutError):
+        async with stopcause.run("order-agent"), asyncio.timeout(_SOON):
+            await agent(*script).run(PROMPT)
+
+
+async def _bare_timeout() -> None:
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(agent(forever).run(PROMPT), _SOON)
+
+
+async def _cancels_itself() -> None:
+    made = agent(calls("give_up"), text())
+
+    @made.tool
+    async def give_up(ctx: RunContext[None]) -> str:
+        ctx.cancel()
+        await asyncio.sleep(0)
+        return "too late"
+
+    await made.run(PROMPT)
+
+
+def _kind(name: str) -> Any:
+    """A class that the oldest version does not have."""
+    return getattr(exceptions, name, AssertionError)
+
+
+PATHS = [
+    Path_("request-limit", "The next request would be one too many.", _STEPS,
+          _limited(calls("look_up"), request_limit=1)),
+    Path_("request-limit-shared-usage", "Two of three requests were used before: one was left for this run.", _STEPS,
+          _limited(calls("look_up"), usage=RunUsage(requests=2, input_tokens=20), request_limit=3)),
+    Path_("tool-calls-limit", "The calls of one answer were more than are left.", _STEPS,
+          _limited(calls("look_up"), calls("look_up:call-2", "look_up:call-3"), tool_calls_limit=2)),
+    Path_("tool-calls-limit-last-request", "Both limits are reached at once; the calls came first.", _STEPS,
+          _limited(calls("look_up"), tool_calls_limit=0, request_limit=1)),
+    Path_("input-tokens-limit", "The requests were longer than allowed, taken together.", _TOKENS,
+          _limited(calls("look_up", tokens=(30, 2)), input_tokens_limit=25)),
+    Path_("output-tokens-limit", "The answers were longer than allowed, taken together.", _TOKENS,
+          _limited(calls("look_up"), text(tokens=(10, 9)), output_tokens_limit=8)),
+    Path_("total-tokens-limit", "Requests and answers were longer than allowed.", _TOKENS,
+          _limited(text(tokens=(40, 9)), total_tokens_limit=45)),
+    Path_("one-request-limit", "One request was longer than allowed for one.", _TOKENS,
+          _limited(calls("look_up"), text(tokens=(60, 2)), per_request_input_tokens_limit=50)),
+    Path_("nested-shared-limit", "An agent in a tool used up the limit that it shares with its parent.", _STEPS,
+          expecting(_LIMIT, _nested_shared)),
+    Path_("timeout", "The run's own time was over, and nothing had come of it.", ("STUCK", "time_limit"),
+          expecting(_kind("RunTimedOut"), lambda: agent(forever).run(PROMPT, timeout=_SOON))),
+    Path_("timeout-after-tool", "The run's own time was over; a tool had returned before.",
+          ("BOUNDED_STOP", "time_limit"),
+          expecting(_kind("RunTimedOut"), lambda: agent(calls("look_up"), forever).run(PROMPT, timeout=_SOON))),
+    Path_("outer-timeout", "A timer of the host's, inside its block, cut the run off.", ("STUCK", "time_limit"),
+          lambda: _outer_timeout(forever)),
+    Path_("outer-timeout-in-tool", "The same while a tool was running: it was getting somewhere.",
+          ("BOUNDED_STOP", "time_limit"), lambda: _outer_timeout(calls("hangs"))),
+    Path_("bare-timeout", "A timer that nobody told us of looks like a cancellation, and was one.", _ABORTED,
+          _bare_timeout),
+    Path_("cancelled", "The task was cancelled while a tool ran.", _ABORTED, _cancelled),
+    Path_("cancels-itself", "A tool cancelled the run that it is part of.", _ABORTED,
+          expecting(_kind("RunCancelled"), _cancels_itself)),
+]  # fmt: skip
