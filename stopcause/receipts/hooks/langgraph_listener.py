@@ -1,0 +1,279 @@
+"""Which of LangChain's callbacks belongs to which run.
+
+Here: what has begun and not ended, and what is a run: a graph that nothing of ours is around, and inside one an agent
+that `create_agent` made or that a tool calls. Other graphs inside are a part of the run. Not here: what the callbacks
+make of a run (`langgraph_run`), and what an exception means (`langgraph`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stopcause.receipts.causes import Rank
+from stopcause.receipts.hooks import langgraph_shape as shapes
+from stopcause.receipts.hooks.langgraph_run import GraphRun, Place, Why
+from stopcause.receipts.hooks.langgraph_waits import Memory
+from stopcause.receipts.vocabulary import Boundary, StopCause
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import CodeType, FrameType
+    from uuid import UUID
+
+    from stopcause.receipts.hooks.guard import Hook
+    from stopcause.receipts.run import Run
+
+# Control flow that leaves a graph inside another as an exception: it waits, or hands over to the one around it.
+INTERRUPT = "GraphInterrupt"
+HANDOVER = "ParentCommand"
+_PACKAGES = ("langgraph", "langchain", "langchain_core")
+
+
+class Listener:
+    """What is open. `inside` has what has begun and not ended; the end of a run empties it of what was the run's.
+
+    Args:
+        hook: Ours.
+        codes: Of the functions that run a graph.
+        command: The framework's `Command`.
+        cause_of: What an exception that left a run means.
+    """
+
+    def __init__(
+        self,
+        hook: Hook,
+        codes: frozenset[CodeType],
+        command: type,
+        cause_of: Callable[[GraphRun, BaseException], Why],
+    ) -> None:
+        self.hook = hook
+        self.inside: dict[UUID, Place] = {}
+        self._codes = codes
+        self._command = command
+        self._cause_of = cause_of
+        self._memory = Memory()
+
+    def run_of(self, config: Any) -> Run | None:  # noqa: ANN401 - a RunnableConfig
+        """The run that a configuration is inside of: LangChain scopes it rightly, in threads and tasks too."""
+        manager = (config or {}).get("callbacks")
+        place = self.inside.get(getattr(manager, "parent_run_id", None))  # type: ignore[arg-type]  # None is not there
+        return None if place is None else place.graph.run
+
+    # Chains: graphs, nodes, and what is inside nodes ------------------------------------------------------------------
+
+    def chain_started(self, given: object, run_id: UUID, around: Place | None, about: dict[str, Any]) -> None:
+        """Something begins that is no model and no tool."""
+        frame = shapes.starter(self._codes)
+        if frame is not None and (around is None or around.in_tool or shapes.is_agent(frame.f_locals.get("self"))):
+            self._begin(frame, given, run_id, around, about.get("metadata") or {})
+        elif around is not None:
+            metadata = about.get("metadata") or {}
+            is_node = about.get("parent_run_id") == around.graph.id and _is_step(about.get("tags"))
+            node = metadata.get("langgraph_node") if is_node else None
+            self._add(run_id, Place(around.graph, node, around.in_tool))
+            if node is not None:
+                around.graph.node_started(metadata.get("langgraph_step"))
+
+    def _begin(
+        self, frame: FrameType, given: object, run_id: UUID, around: Place | None, metadata: dict[str, Any]
+    ) -> None:
+        outer = None if around is None else around.graph
+        run = self.hook.begin(parent=None if outer is None else outer.run)
+        if run is None:
+            return
+        shape = shapes.Shape()
+        if self.hook.is_tested:
+            shape = shapes.shape_of(self.hook, run, frame.f_locals.get("self"))
+        graph = GraphRun(self.hook, run, run_id, frame, shape, outer)
+        run.agent = run.agent or shape.name
+        run.step_unit = "superstep"
+        run.labels = run.labels or {key: metadata[key] for key in run.config.label_keys if key in metadata}
+        if self.hook.is_tested:
+            graph.read_call()
+            graph.take_up(self._memory, given, is_command=isinstance(given, self._command))
+        self._add(run_id, Place(graph))
+        run.start()
+
+    def chain_ended(self, outputs: object, run_id: UUID) -> None:
+        """It came back."""
+        place = self.drop(run_id)
+        if place is None:
+            return
+        if place.graph.id != run_id:
+            if place.node is not None:
+                place.graph.node_ended(place.node, outputs)
+            return
+        with self.hook.guard("result"):
+            if self.hook.is_tested:
+                place.graph.look_at_result(outputs)
+            place.graph.say_waits(self._memory)
+        self._end(place.graph, None, result=outputs)
+
+    def chain_failed(self, error: BaseException, run_id: UUID) -> None:
+        """An exception left it."""
+        place = self.drop(run_id)
+        if place is None:
+            return
+        names = names_of(error)
+        if INTERRUPT in names and (place.node is not None or place.graph.id == run_id):
+            place.graph.interrupted(error.args[0] if error.args else ())
+        if place.graph.id != run_id:
+            if place.node is not None:
+                place.graph.node_failed(error)
+            return
+        with self.hook.guard("cause"):
+            if INTERRUPT in names or HANDOVER in names:
+                self._handed_over(place.graph, is_wait=INTERRUPT in names)
+                error = None  # type: ignore[assignment]  # control flow, no error
+        self._end(place.graph, error)
+
+    def _handed_over(self, graph: GraphRun, *, is_wait: bool) -> None:
+        """An agent inside another graph let go by an exception that is no error."""
+        if is_wait:
+            graph.say_waits(self._memory)
+        else:
+            graph.run.say(StopCause.EXPLICIT_DONE, Rank.SIGNAL, Boundary.CALLBACK, reason="handover")
+
+    def _end(self, graph: GraphRun, error: BaseException | None, result: object = None) -> None:
+        why = Why()
+        with self.hook.guard("cause"):
+            why = Why() if error is None else self._cause_of(graph, error)
+        boundary = Boundary.CALLBACK if error is None else Boundary.EXCEPTION
+        graph.let_go()
+        for each in list(graph.inside):  # what a thread goes on with after a time limit, say
+            self.inside.pop(each, None)
+        graph.run.end(error, boundary=boundary, cause=why.cause, tool=why.tool, result=result)
+
+    # Tools and models -------------------------------------------------------------------------------------------------
+
+    def tool_started(self, tool: str | None, run_id: UUID, around: Place | None, call: object) -> None:
+        """A tool runs. Its name is the tool's own: a tool that there is not is never run."""
+        if around is not None and self.hook.is_tested:
+            self._add(run_id, Place(around.graph, None, in_tool=True, tool=tool))
+            around.graph.tool_started(tool, call)
+
+    def tool_ended(self, output: object, run_id: UUID) -> None:
+        """It returned."""
+        place = self.drop(run_id)
+        if place is not None:
+            place.graph.tool_ended(output)
+
+    def tool_failed(self, error: BaseException, run_id: UUID) -> None:
+        """It raised, or stopped to wait, or handed over."""
+        place = self.drop(run_id)
+        if place is None:
+            return
+        names = names_of(error)
+        if INTERRUPT in names:
+            place.graph.tool_asked(place.tool, error.args[0] if error.args else ())
+        elif HANDOVER in names:
+            place.graph.tool_ended(None)
+        else:
+            place.graph.tool_failed(place.tool, error)
+
+    def model_called(self, around: Place | None, about: dict[str, Any]) -> None:
+        """A model is asked."""
+        if around is not None and self.hook.is_tested:
+            metadata, parameters = about.get("metadata") or {}, about.get("invocation_params") or {}
+            around.graph.model_called(metadata, parameters, is_own=not around.in_tool)
+
+    def model_answered(self, response: object, around: Place | None) -> None:
+        """It answered."""
+        if around is not None and self.hook.is_tested:
+            around.graph.model_answered(response, is_own=not around.in_tool)
+
+    def model_failed(self, error: BaseException, around: Place | None) -> None:
+        """It raised."""
+        if around is not None and self.hook.is_tested:
+            around.graph.model_failed(error)
+
+    def _add(self, run_id: UUID, place: Place) -> None:
+        self.inside[run_id] = place
+        place.graph.inside.add(run_id)
+
+    def drop(self, run_id: UUID) -> Place | None:
+        """What has ended is no longer inside."""
+        place = self.inside.pop(run_id, None)
+        if place is not None:
+            place.graph.inside.discard(run_id)
+        return place
+
+
+class Handler:
+    """What LangChain calls; mixed with its `BaseCallbackHandler`, whose defaults are methods that do nothing.
+
+    `run_inline`: an async manager would else run it in a thread, after the fact. Nothing here raises or awaits.
+    """
+
+    run_inline = True
+    raise_error = False
+    ignore_retriever = True
+    ignore_custom_event = True
+    ignore_retry = True
+
+    def __init__(self, listener: Listener) -> None:
+        self._to = listener
+
+    def on_chain_start(self, _serialized: Any, inputs: Any, *, run_id: UUID, **about: Any) -> None:  # noqa: ANN401
+        """A graph, a node, or something inside a node begins."""
+        with self._to.hook.guard("on_chain_start"):
+            self._to.chain_started(inputs, run_id, self._around(about), about)
+
+    def on_chain_end(self, outputs: Any, *, run_id: UUID, **_about: Any) -> None:  # noqa: ANN401
+        """It came back."""
+        with self._to.hook.guard("on_chain_end"):
+            self._to.chain_ended(outputs, run_id)
+
+    def on_chain_error(self, error: BaseException, *, run_id: UUID, **_about: Any) -> None:  # noqa: ANN401
+        """An exception left it."""
+        with self._to.hook.guard("on_chain_error"):
+            self._to.chain_failed(error, run_id)
+
+    def on_tool_start(self, serialized: Any, _text: str, *, run_id: UUID, **about: Any) -> None:  # noqa: ANN401
+        """A tool runs."""
+        with self._to.hook.guard("on_tool_start"):
+            self._to.tool_started(
+                (serialized or {}).get("name"), run_id, self._around(about), about.get("tool_call_id")
+            )
+
+    def on_tool_end(self, output: Any, *, run_id: UUID, **_about: Any) -> None:  # noqa: ANN401
+        """It returned."""
+        with self._to.hook.guard("on_tool_end"):
+            self._to.tool_ended(output, run_id)
+
+    def on_tool_error(self, error: BaseException, *, run_id: UUID, **_about: Any) -> None:  # noqa: ANN401
+        """It raised."""
+        with self._to.hook.guard("on_tool_error"):
+            self._to.tool_failed(error, run_id)
+
+    def on_chat_model_start(self, _serialized: Any, _messages: Any, **about: Any) -> None:  # noqa: ANN401
+        """A chat model is asked."""
+        with self._to.hook.guard("on_chat_model_start"):
+            self._to.model_called(self._around(about), about)
+
+    def on_llm_start(self, _serialized: Any, _prompts: Any, **about: Any) -> None:  # noqa: ANN401
+        """A model that completes text is asked."""
+        with self._to.hook.guard("on_llm_start"):
+            self._to.model_called(self._around(about), about)
+
+    def on_llm_end(self, response: Any, **about: Any) -> None:  # noqa: ANN401
+        """A model answered."""
+        with self._to.hook.guard("on_llm_end"):
+            self._to.model_answered(response, self._around(about))
+
+    def on_llm_error(self, error: BaseException, **about: Any) -> None:  # noqa: ANN401
+        """A model's call raised."""
+        with self._to.hook.guard("on_llm_error"):
+            self._to.model_failed(error, self._around(about))
+
+    def _around(self, about: dict[str, Any]) -> Place | None:
+        return self._to.inside.get(about.get("parent_run_id"))  # type: ignore[arg-type]  # None is not there
+
+
+def names_of(error: BaseException) -> list[str]:
+    """The classes of an exception that are the framework's, the narrowest first."""
+    return [kind.__name__ for kind in type(error).__mro__ if kind.__module__.partition(".")[0] in _PACKAGES]
+
+
+def _is_step(tags: object) -> bool:
+    return isinstance(tags, list) and any(str(tag).startswith("graph:step:") for tag in tags)

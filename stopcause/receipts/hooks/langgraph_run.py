@@ -1,0 +1,358 @@
+"""One run of a graph while it goes on: what its callbacks say of supersteps, models, tools and waits.
+
+Here: the counts, and how it ends. Not here: which callback belongs to which run, and which exception means what
+(`langgraph`). Tools run side by side, so what counts is under a lock; it is held for an addition and never while
+anything of the framework's runs.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from stopcause.receipts.causes import Rank
+from stopcause.receipts.faults import chain_of, is_cancelled
+from stopcause.receipts.hooks import langgraph_waits as waits
+from stopcause.receipts.hooks import langgraph_words as words
+from stopcause.receipts.vocabulary import ApprovalKind, Boundary, LimitKind, Scope, Sign, StopCause
+
+if TYPE_CHECKING:
+    from types import FrameType
+    from uuid import UUID
+
+    from stopcause.receipts.hooks.guard import Hook
+    from stopcause.receipts.hooks.langgraph_shape import Bound, Shape
+    from stopcause.receipts.run import Run
+
+_BREAKPOINTS = ("interrupt_before", "interrupt_after")
+
+
+class Place(NamedTuple):
+    """Where a callback is: the run, the node of its graph (not of one inside), and the tool if it is in or is one."""
+
+    graph: GraphRun
+    node: str | None = None
+    in_tool: bool = False
+    tool: str | None = None
+
+
+class Why(NamedTuple):
+    """What an exception that left a graph means; without a cause the common map is asked."""
+
+    cause: StopCause | None = None
+    tool: str | None = None
+
+
+class _Failure(NamedTuple):
+    """A failed call of a tool (with its name) or of a model, until it is known whether the run survives it."""
+
+    tool: str | None = None
+    is_tool: bool = False
+
+
+class GraphRun:
+    """A graph's run, from its first callback to its last.
+
+    Args:
+        hook: Ours.
+        run: What is recorded.
+        run_id: The framework's id of it.
+        frame: The call of the graph; let go when it ends. Its loop is read at the end: how it stands there, and the
+            name of its checkpoint, are in no callback.
+        shape: The graph's.
+        outer: The run of the graph that this one is inside of.
+    """
+
+    def __init__(
+        self, hook: Hook, run: Run, run_id: UUID, frame: FrameType, shape: Shape, outer: GraphRun | None
+    ) -> None:
+        self.hook = hook
+        self.run = run
+        self.id = run_id
+        self.shape = shape
+        self.outer = outer
+        self.inside: set[UUID] = set()  # callbacks that began and have not ended
+        self.thread: str | None = None
+        self.place = ""  # the graph's own in the thread: its checkpoint namespace
+        self.keeps = False  # whether a checkpointer keeps its state
+        self.resume: object = None
+        self.is_resuming = False
+        self._frame: FrameType | None = frame
+        self._lock = threading.RLock()  # a finalizer may call back on the thread that holds it
+        self._step: int | None = None
+        self._own_calls = 0  # of the agent's model; those of a model that a tool asks are not counted by limits
+        self._failures: dict[int, _Failure] = {}  # by the exception's identity, in this superstep
+        self._called: set[object] = set()  # ids of calls that a tool was run for, in this superstep
+        self._interrupts: dict[str, Any] = {}
+        self._is_paused = False
+        self._left_node: int | None = None  # the exception that left a node last, by its identity
+        self._raised_by: dict[str, str] = {}  # by interrupt: the child run that asked
+        self._asked_in: dict[str, str] = {}  # by interrupt: the tool that asked
+        self._gated: list[tuple[str, str]] = []  # tools that an answer let run, with the approval
+
+    # How it begins ----------------------------------------------------------------------------------------------------
+
+    def read_call(self) -> None:
+        """What the call says: thread, limits in force, whether anything keeps its state."""
+        run, local = self.run, {} if self._frame is None else self._frame.f_locals
+        config = local.get("config") or {}
+        configurable = config.get("configurable") or {}
+        thread = configurable.get("thread_id")
+        self.thread = None if thread is None else str(thread)
+        self.place = str(configurable.get("checkpoint_ns") or "")
+        self.keeps = bool(local.get("checkpointer"))
+        run.thread_id = run.thread_id or self.thread
+        limit = config.get("recursion_limit")
+        if isinstance(limit, int):  # the default is a subclass of it, and is in force as well
+            run.limit("recursion_limit", LimitKind.STEPS, int(limit), unit="superstep")
+        if self.shape.step_timeout is not None:
+            run.limit("step_timeout", LimitKind.TIME, self.shape.step_timeout, unit="second")
+        for bound in self.shape.bounds:
+            self._say_limits(bound)
+
+    def take_up(self, memory: waits.Memory, given: object, *, is_command: bool) -> None:
+        """Links it to the run that waited at its place, if it resumes one. An input that is new gives that one up."""
+        outer = self.outer
+        if outer is not None:
+            self.is_resuming, self.resume = outer.is_resuming, outer.resume
+        else:
+            self.resume = getattr(given, "resume", None) if is_command else None
+            self.is_resuming = given is None or self.resume is not None
+        paused = memory.take(self.thread, self.place)
+        if paused is None or not self.is_resuming:
+            return
+        answers = waits.answers_to(paused, self.resume, self.shape.tools)
+        self.run.resumed(paused.run_id, {name: answer.decision for name, answer in answers.items()})
+        self._gated = [(each.tool, name) for name, each in answers.items() if each.decision in waits.YES and each.tool]
+
+    def _say_limits(self, bound: Bound) -> None:
+        for limit, scope in ((bound.run_limit, Scope.ATTEMPT), (bound.thread_limit, Scope.THREAD)):
+            if limit is not None:
+                self.run.limit(f"{bound.name}.{scope}", LimitKind.STEPS, limit, unit=bound.unit, scope=scope)
+
+    # While it runs ----------------------------------------------------------------------------------------------------
+
+    def node_started(self, step: object) -> None:
+        """A node of the graph begins, in a superstep."""
+        with self._lock:
+            self.run.is_driven = True
+            if step == self._step or type(step) is not int:
+                return
+            self._step = step
+            self.run.steps = (self.run.steps or 0) + 1
+            self._interrupts, self._is_paused = {}, False
+            self._survived()
+
+    def node_ended(self, node: str, outputs: object) -> None:
+        """A node is done. One of a middleware's may have sent the graph to its end."""
+        if node in self.shape.tool_nodes:
+            self._count_unrun(outputs)
+        elif not self.shape.tools and self.keeps:
+            self.run.progress(Sign.STATE_CHANGE)  # an agent's own steps are talk until a tool returns
+        if isinstance(outputs, dict) and outputs.get("jump_to") == "end":
+            self._sent_to_end(node, outputs)
+
+    def node_failed(self, error: BaseException) -> None:
+        """An exception left a node of the graph."""
+        self._left_node = id(error)
+
+    def came_through_node(self, error: BaseException) -> bool:
+        """Whether an exception that left the graph had left one of its nodes."""
+        return self._left_node == id(error)
+
+    def interrupted(self, interrupts: Any) -> None:  # noqa: ANN401 - the argument of a GraphInterrupt
+        """A node of the graph stopped to wait. Without interrupts: for a breakpoint of a graph inside it."""
+        self._is_paused = True
+        for interrupt in interrupts:
+            if isinstance(name := getattr(interrupt, "id", None), str):
+                self._interrupts[name] = interrupt
+
+    def model_called(self, metadata: dict[str, Any], parameters: dict[str, Any], *, is_own: bool) -> None:
+        """A model is asked."""
+        run = self.run
+        with self._lock:
+            run.model_calls = (run.model_calls or 0) + 1
+            self._own_calls += is_own
+        if is_own:
+            name, provider = metadata.get("ls_model_name"), metadata.get("ls_provider")
+            run.model = run.model or (name if isinstance(name, str) else None)
+            run.provider = run.provider or (provider if isinstance(provider, str) else None)
+            cap = parameters.get("max_tokens")
+            run.output_cap = cap if type(cap) is int else run.output_cap
+
+    def model_answered(self, response: Any, *, is_own: bool) -> None:  # noqa: ANN401 - an LLMResult
+        """A model answered."""
+        with self._lock:
+            words.note_answer(self.run, words.message_of(response), is_own=is_own)
+
+    def model_failed(self, error: BaseException) -> None:
+        """A call of a model raised."""
+        if not is_cancelled(error):
+            with self._lock:
+                self._failures[id(error)] = _Failure()
+
+    def tool_started(self, tool: str | None, call: object) -> None:
+        """A tool runs. If an answer let it, the approval has been carried out."""
+        run = self.run
+        with self._lock:
+            run.tool_calls = (run.tool_calls or 0) + 1
+            run.in_flight_tools += 1
+            self._called.add(call)
+            gated = next((each for each in self._gated if each[0] == tool), None)
+            if gated is not None:
+                self._gated.remove(gated)
+        if gated is not None:
+            run.executed(gated[1])
+
+    def tool_ended(self, result: object) -> None:
+        """A tool returned: well, or with a result that tells the model of a failure."""
+        with self._lock:
+            self.run.in_flight_tools -= 1
+            if words.is_failed(result):
+                self.run.tool_errors_recovered += 1
+                return
+        self.run.progress(Sign.TOOL_RESULT)
+
+    def tool_failed(self, tool: str | None, error: BaseException) -> None:
+        """A tool raised. One that was cut off stays in flight: nobody knows how far it got."""
+        if not is_cancelled(error):
+            with self._lock:
+                self.run.in_flight_tools -= 1
+                self._failures[id(error)] = _Failure(tool, is_tool=True)
+
+    def tool_asked(self, tool: str | None, interrupts: Any) -> None:  # noqa: ANN401 - as in `interrupted`
+        """A tool stopped to wait."""
+        with self._lock:
+            self.run.in_flight_tools -= 1
+            self.run.tool_calls = (self.run.tool_calls or 1) - 1  # it is run again when there is an answer
+            for interrupt in interrupts if tool else ():
+                self._asked_in.setdefault(getattr(interrupt, "id", ""), tool or "")
+
+    def _count_unrun(self, outputs: object) -> None:
+        """Failed results of calls that no tool was run for: the model asked for one that there is not."""
+        with self._lock:
+            failed = [each for each in words.failed_results(outputs) if each not in self._called]
+            self.run.tool_errors_recovered += len(failed)
+
+    def _survived(self) -> None:
+        """A new superstep: what failed in the last one did not end the run."""
+        for failure in self._failures.values():
+            if failure.is_tool:
+                self.run.tool_errors_recovered += 1
+            else:
+                self.run.model_errors_recovered += 1
+        self._failures = {}
+        self._called = set()
+
+    def _sent_to_end(self, node: str, outputs: dict[str, Any]) -> None:
+        """A middleware answered in the model's place, and the graph ends: its limit fired, or its guard."""
+        bound = self.shape.bound_of(node)
+        if bound is None:
+            self.run.say(StopCause.GUARDRAIL, Rank.SIGNAL, Boundary.CALLBACK, reason="jump_to_end")
+            return
+        self.run.forced_wrapup = True
+        counts = outputs.get("run_tool_call_count")
+        told = counts.get(bound.tool or "__all__") if isinstance(counts, dict) else None
+        self.bound_fired(bound, told if type(told) is int else self._own_calls)
+        self.run.say(StopCause.STEP_LIMIT, Rank.SIGNAL, Boundary.CALLBACK)
+
+    def bound_fired(self, bound: Bound, observed: int) -> None:
+        """A limit of calls ended it. The steps are counted in its unit: a condition on steps has the run's unit.
+
+        Args:
+            bound: The middleware's.
+            observed: How many calls there were in this run. Below the run's limit it was the thread's.
+        """
+        run = self.run
+        run.step_unit, run.steps = bound.unit, self._own_calls if bound.unit == "model_call" else run.tool_calls or 0
+        if bound.run_limit is not None and observed >= bound.run_limit:
+            name, limit, count = f"{bound.name}.{Scope.ATTEMPT}", bound.run_limit, observed
+        else:
+            limit = bound.thread_limit if bound.thread_limit is not None else observed
+            name, count = f"{bound.name}.{Scope.THREAD}", limit
+        run.condition(name, LimitKind.STEPS, fired=True, limit=limit, observed=count)
+
+    # How it ends ------------------------------------------------------------------------------------------------------
+
+    def failure_behind(self, error: BaseException) -> _Failure | None:
+        """The failed call that an exception came from; what failed beside it was not recovered either."""
+        links = chain_of(error)
+        found = next((self._failures[id(each)] for each in links if id(each) in self._failures), None)
+        if found is not None:
+            self.run.tool_errors_terminal += sum(each.is_tool for each in self._failures.values())
+            self.run.model_errors_terminal += sum(not each.is_tool for each in self._failures.values())
+            self._failures = {}
+        return found
+
+    def is_out_of_steps(self) -> bool:
+        """Whether it was this graph's limit that fired, and not that of a graph inside."""
+        return self._loop_status() == "out_of_steps"
+
+    def limit_named(self, name: str) -> float | None:
+        """A limit that was set, by its name."""
+        return next((each[2] for each in self.run.limits if each[0] == name), None)
+
+    def look_at_result(self, outputs: object) -> None:
+        """The graph came back: it waits, or what it returned says how it is done."""
+        ending = words.ending_of(outputs)
+        run = self.run
+        run.pending_tool_calls = ending.pending or None
+        if self._is_paused or self._loop_status() in _BREAKPOINTS:
+            return
+        self._survived()
+        run.output_shape = ending.shape
+        if ending.tool_is_last:
+            run.say(StopCause.EXPLICIT_DONE, Rank.SIGNAL, Boundary.CALLBACK)
+
+    def say_waits(self, memory: waits.Memory) -> None:
+        """What it waits for, where it stopped to wait; remembered for the run that takes it up."""
+        status = self._loop_status()
+        if not self._is_paused and status not in _BREAKPOINTS:
+            return
+        checkpoint = self._checkpoint()
+        token = waits.resume_token(self.thread, checkpoint) if self.keeps else None
+        asked = [(each, name) for name in self._interrupts for each in self._asked(name)]
+        if not asked:
+            breakpoint_ = waits.Asked(checkpoint or self.run.run_id, None, kind=ApprovalKind.CONFIRMATION)
+            asked = [(breakpoint_, "")]
+        for each, name in asked:
+            self._say_wait(each, name, token)
+        if token is not None and self.thread is not None:
+            memory.keep(self.thread, self.place, waits.Paused(self.run.run_id, tuple(each for each, _ in asked)))
+
+    def let_go(self) -> None:
+        """It is over: nothing of the framework's is held any longer."""
+        self._frame = None
+        self._interrupts = {}
+        self.run.is_driven = True
+
+    def _asked(self, name: str) -> list[waits.Asked]:
+        return waits.asked_in(self._interrupts[name], self.shape.tools, self._asked_in.get(name))
+
+    def _say_wait(self, asked: waits.Asked, name: str, token: str | None) -> None:
+        self.run.waiting(
+            asked.approval_id,
+            asked.kind,
+            tool=asked.tool,
+            tool_call_id=asked.tool_call_id,
+            raised_by=self._raised_by.get(name),
+            resume_token=token,
+            resumable=token is not None,
+            boundary=Boundary.CALLBACK,
+            metadata=getattr(self._interrupts.get(name), "value", None),
+        )
+        if self.outer is not None:
+            self.outer._raised_by.setdefault(name, self.run.run_id)  # noqa: SLF001 - of the same class
+
+    def _loop(self) -> Any:  # noqa: ANN401 - a PregelLoop
+        return None if self._frame is None else self._frame.f_locals.get("loop")
+
+    def _loop_status(self) -> str | None:
+        loop = self._loop()
+        return None if loop is None else self.hook.read(self.run, loop, "status", str)
+
+    def _checkpoint(self) -> str | None:
+        loop = self._loop()
+        checkpoint = None if loop is None else self.hook.read(self.run, loop, "checkpoint", dict)
+        name = checkpoint.get("id") if checkpoint else None
+        return name if isinstance(name, str) else None
