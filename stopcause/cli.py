@@ -98,15 +98,25 @@ def demo(*, utc: Utc = False) -> None:
 
 @app.command(cls=Command, rich_help_panel=shared.STORED)
 def ingest(
-    sources: Annotated[list[str], typer.Argument(metavar="PATH|-", hidden=True)],
+    sources: Annotated[list[str] | None, typer.Argument(metavar="PATH|-", hidden=True)] = None,
     store: StorePath = None,
     output: Output = None,
+    *,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Go on with what hooks leave in a spool, until ended.")
+    ] = False,
 ) -> None:
     """Take records and case files into the store.
 
     Lines that are no records are set aside beside the file, each with its line, field and reason; then the exit code
-    is 1. What was taken in before is not counted twice.
+    is 1. What was taken in before is not counted twice. With --follow, PATH is a spool, or yours; what is taken in of
+    it goes once nobody writes it any more. SIGTERM and Ctrl-C end it well.
     """
+    if follow:
+        _follow(sources or [], store, output)
+        return
+    if not sources:
+        raise typer.BadParameter("name a file, a folder or -", param_hint="PATH")
     from stopcause.pipeline.ingest import ingest as run_ingest
     from stopcause.pipeline.keeper import Keeper
     from stopcause.render import reports
@@ -284,6 +294,26 @@ def schema() -> None:
     from stopcause.render.schema import wire_schema
 
     typer.echo(json.dumps(wire_schema(), indent=2))
+
+
+def _follow(sources: Sequence[str], store: Path | None, output: str | None) -> None:
+    """One spool into one store, for as long as the process lives."""
+    from stopcause.pipeline.spool_follow import follow, until_signalled
+    from stopcause.render.spool import FollowScreen
+
+    if len(sources) > 1 or "-" in sources:
+        raise typer.BadParameter("name one folder, the spool", param_hint="--follow")
+    if store is not None and ":/" in str(store):  # as a path has it, of `https://` one slash is left
+        raise typer.BadParameter("name the file of a store; a service cannot be named here yet", param_hint="--store")
+    spool, path = Path(sources[0]) if sources else settings.spool_dir(), settings.store_path(store)
+    screen = FollowScreen(spool, shared.screen_for(output, store), complain)
+    with until_signalled() as wait:
+        for each in follow(spool, path, lambda: shared.loaded_policy(settings.policy_path(path)), shared.clock, wait):
+            if each.trouble:
+                screen.wait(each.trouble)
+            else:
+                screen.show(each.at, shared.from_spool(each.taken), each.judged)
+    screen.end()
 
 
 def _means_file(name: str) -> bool:

@@ -26,7 +26,9 @@ if TYPE_CHECKING:  # what commands import for themselves
     from stopcause.classifier.policy import Policy
     from stopcause.pipeline.cases import Input
     from stopcause.pipeline.keeper import Keeper
+    from stopcause.pipeline.spool import TakenIn
     from stopcause.render.screen import Screen
+    from stopcause.render.spool import FromSpool
     from stopcause.render.views import Window
 
 _NO_LETTER = re.compile(r"[^A-Za-z0-9._:/@#+=~-]+")  # of an identifier
@@ -125,13 +127,20 @@ def is_file(name: str) -> bool:
 
 @contextlib.contextmanager
 def reading(store: Path | None, screen: Screen, wanted: str = "") -> Iterator[tuple[Keeper, datetime]]:
-    """The store, settled as of now and judged by its present policy. Where it has no run, says what to do and ends."""
-    from stopcause.pipeline.keeper import Keeper, journal_folder
+    """The store, with what hooks left in the spool, settled as of now and judged by its present policy.
 
-    path, now = settings.store_path(store), clock()
-    if not path.exists() and not journal_folder(path).exists():  # a store that is gone is made again from its journal
+    Where it has no run, says what to do and ends.
+    """
+    from stopcause.pipeline.keeper import Keeper, journal_folder
+    from stopcause.pipeline.spool_files import has_records
+
+    path, spool, now = settings.store_path(store), usual_spool(), clock()
+    is_there = path.exists() or journal_folder(path).exists()  # a store that is gone is made again from its journal
+    if not is_there and not (spool and has_records(spool)):
         nothing_yet(screen, wanted)
     with Keeper.open(path, loaded_policy(settings.policy_path(path)), now) as keeper:
+        if spool:
+            take_in_spool(spool, keeper, now)
         if keeper.store.is_empty():
             nothing_yet(screen, wanted)
         if stale := keeper.stale_policy():
@@ -140,6 +149,35 @@ def reading(store: Path | None, screen: Screen, wanted: str = "") -> Iterator[tu
         keeper.settle(now)
         complain_of_unjudged(keeper)
         yield keeper, now
+
+
+def usual_spool() -> Path | None:
+    """Where hooks of this user leave their records; None where there is no such place."""
+    with contextlib.suppress(InputError):
+        return settings.spool_dir()
+    return None
+
+
+def take_in_spool(spool: Path, keeper: Keeper, now: datetime) -> None:
+    """What hooks left. A disk that is full keeps nobody from reading what is in the store already."""
+    from stopcause.errors import StoreFullError
+    from stopcause.pipeline.spool import take_in
+    from stopcause.render.spool import spool_complaints
+
+    try:
+        taken = take_in(spool, keeper, now)
+    except StoreFullError as error:
+        complain(f"stopcause: {error} What hooks left stays in {spool}.")
+        return
+    for line in spool_complaints(spool, from_spool(taken)):
+        complain(f"stopcause: {line}")
+
+
+def from_spool(taken: TakenIn) -> FromSpool:
+    """What was taken in, as it is shown."""
+    from stopcause.render.spool import FromSpool
+
+    return FromSpool(*(getattr(taken, field) for field in FromSpool._fields))
 
 
 def complain_of_unjudged(keeper: Keeper) -> None:

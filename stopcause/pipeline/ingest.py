@@ -44,7 +44,7 @@ class IngestReport(NamedTuple):
 
 
 def ingest(
-    sources: Sequence[Path | BinaryIO],
+    sources: Sequence[Path | BinaryIO | Source],
     keeper: Keeper,
     now: datetime,
     *,
@@ -54,7 +54,8 @@ def ingest(
     """Reads all sources into the keeper. What is reported is durable.
 
     Args:
-        sources: Files, folders (their `.json`, `.jsonl` and `.ndjson` files, at any depth) and open binary streams.
+        sources: Files, folders (their `.json`, `.jsonl` and `.ndjson` files, at any depth), open binary streams,
+            and sources that are made already.
         keeper: Takes the records.
         now: The time at which runs are judged.
         progress: Called after each chunk with bytes read, and bytes in all.

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, NamedTuple
 from stopcause.errors import InputError
 from stopcause.receipts import codec
 from stopcause.receipts.codec import MAX_LINE_BYTES, Kept, LineError
+from stopcause.receipts.spool import is_mark
 from stopcause.store import archive
 
 PARQUET = ".parquet"
@@ -54,7 +55,7 @@ class NoRecordsError(InputError):
     """A file that is fine, and holds no records."""
 
 
-def expand(sources: Sequence[Path | BinaryIO]) -> list[Source]:
+def expand(sources: Sequence[Path | BinaryIO | Source]) -> list[Source]:
     """Every file of these, in order; a folder's in name order, without what `ingest` set aside there.
 
     Raises:
@@ -62,7 +63,9 @@ def expand(sources: Sequence[Path | BinaryIO]) -> list[Source]:
     """
     found: list[Source] = []
     for source in sources:
-        if not isinstance(source, Path):
+        if isinstance(source, Source):
+            found.append(source)
+        elif not isinstance(source, Path):
             found.append(Source("stdin", source, None, named=True))
         elif source.is_dir():
             found += _inside(source)
@@ -128,7 +131,7 @@ def _read_lines(file: Any, took: Took) -> Iterator[Kept | Bad]:  # noqa: ANN401 
             yield Bad(LineError(number, "line", f"is {line.size} bytes long", expected), None, line.size)
             continue
         text = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
-        if not text or text.isspace():
+        if not text or text.isspace() or is_mark(text):
             continue
         read = codec.keep_line(text, number)
         if isinstance(read, LineError):

@@ -1,0 +1,203 @@
+"""What hooks left in the spool, into a store: each record once, and a file goes only when all of it is there.
+
+A run that began in a dead process's file and did not end in it is lost: it gets a `run.died`, which any receipt of a
+better witness outranks. Lines that are no records are set aside as `ingest` does. What is taken in belongs to the store
+that took it; two stores may both read what a live process writes, and one of them gets the end.
+Here: files to records. Not here: what can be known of a file (`spool_files`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import operator
+import os
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import BinaryIO, NamedTuple, cast
+
+from stopcause.pipeline import ingest
+from stopcause.pipeline.ingest_sources import LongLine, Source, lines_of
+from stopcause.pipeline.keeper import Keeper
+from stopcause.pipeline.spool_files import SpoolFile, files_of, sweep
+from stopcause.receipts import codec
+from stopcause.receipts.codec import LineError
+from stopcause.receipts.model import SCHEMA
+from stopcause.receipts.spool import OpenRun, OpenRuns, is_mark
+
+_FILES = 200  # that are open at once
+
+
+class TakenIn(NamedTuple):
+    """What came of a spool. `lost`: the runs whose process died; `cut`: last lines that a death left half written."""
+
+    files: int = 0
+    records: int = 0
+    repeated: int = 0
+    lost: tuple[str, ...] = ()
+    cut: int = 0
+    removed: int = 0
+    set_aside: int = 0
+    rejected_files: tuple[Path, ...] = ()
+    unreadable: tuple[OSError, ...] = ()
+
+    def plus(self, other: TakenIn) -> TakenIn:
+        """Both together."""
+        return TakenIn(*map(operator.add, self, other))
+
+
+def take_in(spool: Path, keeper: Keeper, now: datetime) -> TakenIn:
+    """Takes in what is new in a spool, and removes what nobody writes any more.
+
+    Args:
+        spool: The folder; it need not exist.
+        keeper: Takes the records; its store has a file.
+        now: The time at which runs are judged.
+
+    Raises:
+        StoreFullError: The disk took no more. No file of which a record is missing is removed.
+        StoreError: The store failed; the same holds.
+    """
+    try:
+        paths = files_of(spool)
+    except OSError as error:
+        return TakenIn(unreadable=(error,))
+    total = TakenIn()
+    for first in range(0, len(paths), _FILES):
+        total = total.plus(_take_some(paths[first : first + _FILES], keeper, now))
+    if paths:
+        sweep(spool)
+    return total
+
+
+def _take_some(paths: Sequence[Path], keeper: Keeper, now: datetime) -> TakenIn:
+    """Takes in some files together: one commit for all of them, where they are small."""
+    with contextlib.ExitStack() as files:
+        opened, refused = _open(paths, keeper, files)
+        parts = [part for file in opened if (part := _Part(file)).is_wanted]
+        lost = [died for part in parts for died in part.lost]
+        sources = [part.source for part in parts]
+        sources += [Source("lost", io.BytesIO(b"\n".join(line for _, line in lost)), None, named=False)] * bool(lost)
+        report = ingest.ingest(sources, keeper, now, rejected_dir=paths[0].parent)
+        removed = sum(part.finish() for part in parts)
+    return TakenIn(
+        len(parts),
+        report.accepted,
+        report.repeated,
+        tuple(run.run_id for run, _ in lost),
+        sum(part.is_cut for part in parts),
+        removed,
+        report.set_aside,
+        report.rejected_files,
+        refused,
+    )
+
+
+def _open(
+    paths: Sequence[Path], keeper: Keeper, files: contextlib.ExitStack
+) -> tuple[list[SpoolFile], tuple[OSError, ...]]:
+    opened: list[SpoolFile] = []
+    refused: list[OSError] = []
+    for path in paths:
+        try:
+            opened.append(files.enter_context(SpoolFile(path, keeper.store.path)))
+        except FileNotFoundError:
+            continue  # another store was faster
+        except OSError as error:
+            refused.append(error)
+    return opened, tuple(refused)
+
+
+class _Part:
+    """What is to be taken in of one file now."""
+
+    def __init__(self, file: SpoolFile) -> None:
+        self._file = file
+        self._is_last = file.is_gone  # asked once, before it is read: what comes later is not lost by it
+        self._end, self.is_cut = file.line_end(), False
+        if self._is_last and self._end < file.size:
+            self._end, self.is_cut = self._with_tail()
+        self._stretch = _Stretch(file.fd, file.hint.taken, self._end)
+        self.source = Source(file.path.name, cast("BinaryIO", self._stretch), None, named=False)
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether there is anything to do."""
+        return self._is_last or self._end > self._file.hint.taken
+
+    @property
+    def lost(self) -> Iterator[tuple[OpenRun, bytes]]:
+        """The runs that died with a process, and the line that says so: the same whenever this file is read."""
+        if not self._file.is_dead:
+            return
+        runs, last = OpenRuns(), b""
+        for line in self._lines():
+            runs.see(line)
+            last = last if is_mark(line) else line
+        if runs.runs and (at := _latest([*runs.starts, last])) is not None:
+            for run in runs.runs:
+                yield run, _died(run, at)
+
+    def finish(self) -> bool:
+        """What is in the store need not be read again; whether the file was removed."""
+        if self._stretch.is_broken:
+            return False
+        if self._is_last:
+            return self._file.remove()
+        self._file.note(self._end)
+        return False
+
+    def _lines(self) -> Iterator[bytes]:
+        for line in lines_of(_Stretch(self._file.fd, 0, self._end), _uncounted):
+            if not isinstance(line, LongLine):
+                yield line
+
+    def _with_tail(self) -> tuple[int, bool]:
+        """Where the file ends, and whether its last line is torn: that one was never acknowledged."""
+        tail = os.pread(self._file.fd, codec.MAX_LINE_BYTES, self._end)
+        is_whole = not isinstance(codec.read_line(tail), LineError)
+        return (self._file.size, False) if is_whole else (self._end, True)
+
+
+class _Stretch:
+    """The bytes of a file from one offset to another. Where the disk fails it ends, and says that it is broken."""
+
+    def __init__(self, fd: int, start: int, end: int) -> None:
+        self._fd, self._at, self._end = fd, start, end
+        self.is_broken = False
+
+    def read(self, size: int) -> bytes:
+        try:
+            chunk = os.pread(self._fd, min(size, self._end - self._at), self._at)
+        except OSError:
+            self.is_broken = True
+            return b""
+        self._at += len(chunk)
+        return chunk
+
+
+def _uncounted(_count: int) -> None:
+    """Nobody watches."""
+
+
+def _latest(lines: Sequence[bytes]) -> datetime | None:
+    """The latest time in these records."""
+    found = [record.at for record in map(codec.read_line, lines) if not isinstance(record, LineError)]
+    return max(found, default=None)
+
+
+def _died(run: OpenRun, at: datetime) -> bytes:
+    """That a run's process is gone. It has no id of its own: the reader makes one of its content, always the same."""
+    died = {
+        "schema": SCHEMA,
+        "kind": "run.died",
+        "run_id": run.run_id,
+        "attempt": run.attempt,
+        "at": at.isoformat(),
+        "boundary": "platform",
+        "adapter": "stopcause.spool",
+        "reason": "lost",
+    }
+    return json.dumps(died, separators=(",", ":")).encode()
