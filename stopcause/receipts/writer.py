@@ -75,9 +75,9 @@ class Writer:
         self._put((self._start, run, run.__dict__.copy()))
 
     def stopped(self, run: Run) -> None:
-        """A run is over."""
+        """A run is over. Its receipt says what is known at this moment."""
         if run.epoch == self.epoch:
-            self._put((self._stop, run, looking.get()), is_receipt=True)
+            self._put((self._stop, run, run.__dict__.copy(), looking.get()), is_receipt=True)
 
     def progressed(self, run: Notes, at_ns: int, sign: str) -> None:
         """A run got somewhere."""
@@ -112,7 +112,7 @@ class Writer:
         until = None if timeout is None else time.monotonic() + timeout
         if not self._reach(until):
             return False
-        return self._validators.is_idle or (self._validators.wait(_left(until)) and self._reach(until))
+        return not self._config.validators or (self._validators.wait(_left(until)) and self._reach(until))
 
     def _reach(self, until: float | None) -> bool:
         done = threading.Event()
@@ -163,6 +163,7 @@ class Writer:
                 except RuntimeError:  # the interpreter ends, or the system has no thread left: the next run tries again
                     return
                 self._thread = thread
+                _wait_at_exit()
 
     # Behind -----------------------------------------------------------------------------------------------------------
 
@@ -186,10 +187,12 @@ class Writer:
             return True
         if not self._is_retired or self._open or not self._validators.is_idle or not self._queue.empty():
             return False
-        self._thread = None  # a run that was forgotten and still ends begins it anew
         self._validators.close()
         with contextlib.suppress(Exception):
             self._sink.close()
+        self._thread = None  # a run that was forgotten and still ends begins it anew
+        if not self._queue.empty():  # came in between
+            self._ensure_thread()
         return True
 
     def _next_group(self) -> list[Item]:
@@ -251,8 +254,9 @@ class Writer:
             ]
         return made
 
-    def _stop(self, run: Run, is_look: bool) -> list[Draft]:  # noqa: FBT001 - an item of the queue
-        made = records.stopped(run)
+    def _stop(self, run: Run, held: dict[str, Any], is_look: bool) -> list[Draft]:  # noqa: FBT001 - an item's part
+        held.pop("result", None)  # nobody but the run, and then the validators, hold what it returned
+        made = records.stopped(run.as_of(held))
         self._open.discard(run)
         if code := self._validators.take(run, made["stop_cause"], is_look=is_look):
             made.setdefault("findings", []).append({"code": code})
@@ -267,8 +271,11 @@ class Writer:
     def _decide(self, run: Run, approval_id: str, decision: str, at_ns: int) -> list[Draft]:
         return [records.decided(run, approval_id, decision, at_ns)] if run.resumes_run_id else []
 
-    def _look(self, run: Run, fields: Draft, at_ns: int, issuer: str | None) -> list[Draft]:
-        return [records.outcome(_next(run), fields, at_ns, issuer)]
+    def _look(self, run: Run, fields: Draft, at_ns: int, issuer: str | None, code: str | None) -> list[Draft]:
+        made = records.outcome(_next(run), fields, at_ns, issuer)
+        if code:
+            made["findings"] = [{"code": code, "where": issuer}]
+        return [made]
 
     @staticmethod
     def _reached(event: threading.Event) -> threading.Event:
@@ -315,7 +322,8 @@ class Writer:
         if not self._has_warned:
             self._has_warned = True
             code = getattr(error, "errno", None)
-            why = os.strerror(code) if isinstance(code, int) else type(error).__name__
+            is_own = type(error).__module__ != "builtins"  # TLS and name servers have codes of their own
+            why = type(error).__name__ if is_own or not isinstance(code, int) else os.strerror(code)
             log.warning(
                 "stopcause: records cannot be written (%s); kept in memory meanwhile, at most %d", why, self._most
             )
@@ -350,9 +358,32 @@ def _forked() -> None:
         writer.forked()
 
 
+def _left(until: float | None) -> float | None:
+    return None if until is None else max(0.0, until - time.monotonic())
+
+
+@cache
+def _exit_until() -> float:
+    return time.monotonic() + _EXIT_S
+
+
+def _before_others() -> None:
+    for writer in list(_writers):
+        writer.flush(_left(_exit_until()))
+
+
 def _at_exit() -> None:
     for writer in list(_writers):
-        writer.close()
+        writer.close(max(0.0, _exit_until() - time.monotonic()))
+
+
+@cache
+def _wait_at_exit() -> None:
+    """What the program set up before its first run ends after this: its OpenTelemetry, say, that a sink sends through.
+
+    Handlers run last in, first out. Those that the program brought may still run agents; `_at_exit` is for them.
+    """
+    atexit.register(_before_others)
 
 
 if hasattr(os, "register_at_fork"):
