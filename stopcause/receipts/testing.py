@@ -1,8 +1,10 @@
 """For tests of your own: what a run would leave behind, in memory, as the records that a spool would hold.
 
-with recorded() as receipts:
-    my_agent("...")
-assert receipts.stopped.stop_cause == "natural"
+    with recorded() as receipts:
+        my_agent("...")
+    assert receipts.stopped.stop_cause == "natural"
+
+The configuration is the process's: one such block at a time, or one inside the other; all threads and tasks are in it.
 """
 
 from __future__ import annotations
@@ -14,6 +16,10 @@ from stopcause.receipts import capture, codec, model
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from stopcause.receipts.writer import Writer
+
+_WAIT_S = 10.0
 
 
 class MemorySink:
@@ -31,15 +37,21 @@ class MemorySink:
 
 
 class Recorded:
-    """What has been recorded so far. Reading waits until all that happened is written."""
+    """What has been recorded so far. Reading waits until all that happened is written, and validators have looked."""
 
-    def __init__(self, sink: MemorySink) -> None:
+    def __init__(self, sink: MemorySink, writer: Writer | None) -> None:
         self._sink = sink
+        self._writer = writer  # None: STOPCAUSE_DISABLED
 
     @property
     def lines(self) -> list[bytes]:
-        """The lines, in order."""
-        capture.flush()
+        """The lines, in order.
+
+        Raises:
+            AssertionError: Not all of them are there, because a validator takes too long.
+        """
+        if self._writer is not None and not self._writer.flush(_WAIT_S):
+            raise AssertionError(f"not all is recorded after {_WAIT_S:g} s")
         return list(self._sink.lines)
 
     @property
@@ -70,4 +82,4 @@ def recorded(**options: Any) -> Iterator[Recorded]:  # noqa: ANN401 - what `conf
     """Records into memory for a block; options are those of `configure`. The configuration before it comes back."""
     sink = MemorySink()
     with capture.configured(sink=sink, **options):
-        yield Recorded(sink)
+        yield Recorded(sink, capture.writer())

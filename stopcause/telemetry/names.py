@@ -10,21 +10,28 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from stopcause.classifier.verdict import VerdictName
+from stopcause.receipts import attributes
+from stopcause.receipts.attributes import Attribute as Receipt
 from stopcause.receipts.vocabulary import Word
 
-SCOPE: Final = "stopcause"
+SCOPE: Final = attributes.SCOPE
 SERVICE: Final = "stopcause"
 JUDGED: Final = "stopcause.run.judged"
 REDACTED: Final = ("auth", "session", "secret", "credential", "cookie")
 
 
+def _same(name: Receipt) -> tuple[str, str]:
+    """An attribute that means here what it means on the receipt's own event."""
+    return str(name), name.meaning
+
+
 class Attribute(Word):
     """An attribute of the event, with what it says."""
 
-    EVENT = "stopcause.event", "the event's name again, for back ends that drop the field"
+    EVENT = _same(Receipt.EVENT)
     VERDICT_ID = "stopcause.verdict.id", "run, attempt and revision: the same verdict sent twice has the same id"
-    RUN_ID = "stopcause.run.id", "the run"
-    RUN_ATTEMPT = "stopcause.run.attempt", "which execution of the run, from 1"
+    RUN_ID = _same(Receipt.RUN_ID)
+    RUN_ATTEMPT = _same(Receipt.RUN_ATTEMPT)
     VERDICT = "stopcause.verdict.name", "one of the eight verdicts"
     REASON = "stopcause.verdict.reason", "which case of the verdict"
     RULE = "stopcause.verdict.rule", "the rule that matched"
@@ -37,24 +44,24 @@ class Attribute(Word):
     RETRY = "stopcause.verdict.retry", "whether to start the run again"
     PREVIOUS = "stopcause.verdict.previous.name", "the verdict before this one, if any"
     PREVIOUS_REASON = "stopcause.verdict.previous.reason", "and its reason"
-    CAUSE = "stopcause.stop.cause", "why control flow ended"
-    STEPS = "stopcause.step.count", "steps that were taken"
+    CAUSE = _same(Receipt.CAUSE)
+    STEPS = _same(Receipt.STEPS)
     STEP_LIMIT = "stopcause.step.limit", "the least step limit that held"
-    TOOL_CALLS = "stopcause.tool.calls", "tool calls that were made"
-    DURATION = "stopcause.run.duration", "seconds, by the source's own clock"
-    RUN_SERVICE = "stopcause.run.service", "the service that ran the agent"
-    CONTRACT = "stopcause.contract", "what has to be true when it is done"
+    TOOL_CALLS = _same(Receipt.TOOL_CALLS)
+    DURATION = _same(Receipt.DURATION)
+    RUN_SERVICE = _same(Receipt.RUN_SERVICE)
+    CONTRACT = _same(Receipt.CONTRACT)
     STAGE = "stopcause.stage", "observe or enforce"
     OWNER = "stopcause.owner", "whose agent it is, as the policy says"
     POLICY_VERSION = "stopcause.policy.version", "the version of the policy that judged it"
     POLICY_DIGEST = "stopcause.policy.digest", "the digest of that policy's text"
     CLASSIFIER = "stopcause.classifier.version", "the version of the rules"
-    AGENT = "gen_ai.agent.name", "the agent"
-    AGENT_VERSION = "gen_ai.agent.version", "its version"
-    CONVERSATION = "gen_ai.conversation.id", "the thread, where the application has one"
-    OPERATION = "gen_ai.operation.name", "always invoke_agent"
-    ERROR_TYPE = "error.type", "the type of the error that ended the run, where it is a type's name"
-    ENVIRONMENT = "deployment.environment.name", "where it ran"
+    AGENT = _same(Receipt.AGENT)
+    AGENT_VERSION = _same(Receipt.AGENT_VERSION)
+    CONVERSATION = _same(Receipt.CONVERSATION)
+    OPERATION = _same(Receipt.OPERATION)
+    ERROR_TYPE = _same(Receipt.ERROR_TYPE)
+    ENVIRONMENT = _same(Receipt.ENVIRONMENT)
 
 
 class Label(Word):
