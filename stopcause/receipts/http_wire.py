@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import math
 import re
-from http.client import HTTPConnection, HTTPSConnection
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -75,14 +75,21 @@ class Wire:
         try:
             self._connection.request("POST", self._target, body, self._headers)
             response = self._connection.getresponse()
-            answer = Answer(response.status, response.headers.get("retry-after"))
-            response.read(_MOST_READ)
         except BaseException:
             self.close()  # in the middle of a request it serves for no other one
             raise
-        if not response.isclosed():
+        self._read_away(response)
+        return Answer(response.status, response.headers.get("retry-after"))
+
+    def _read_away(self, response: HTTPResponse) -> None:
+        """So that the connection serves again. Whatever happens here, the status has said all that counts."""
+        try:
+            response.read(_MOST_READ)
+            is_read = response.isclosed()
+        except (OSError, HTTPException):
+            is_read = False
+        if not is_read:
             self.close()
-        return answer
 
     def close(self) -> None:
         """Closes the connection. The next request opens one."""
