@@ -36,8 +36,8 @@ def install(hook: Hook) -> Callable[[], None]:
     Returns:
         What gives the framework back as it was.
     """
-    from pydantic_ai.agent import Agent  # noqa: PLC0415 - is there only where the framework is
-    from pydantic_ai.tool_manager import ToolManager  # noqa: PLC0415
+    from pydantic_ai.agent import Agent
+    from pydantic_ai.tool_manager import ToolManager
 
     watches: Watches = {}
     undo = [_replace(Agent, "iter", _watched_iter(hook, Agent.iter, watches))]

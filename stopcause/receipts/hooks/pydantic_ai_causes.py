@@ -157,7 +157,7 @@ def bound_of(limits: Any, base: dict[str, float], usage: dict[str, float], seen:
     if one is not None and seen.last_input is not None and seen.last_input > one:
         return Bound(ONE_REQUEST, one, seen.last_input)
     asked = usage.get("tool_calls", 0) + len(seen.unanswered)
-    if TOOL_CALLS in left and seen.ends_with_response and asked > left[TOOL_CALLS]:
+    if TOOL_CALLS in left and seen.unanswered and asked > left[TOOL_CALLS]:
         return Bound(TOOL_CALLS, left[TOOL_CALLS], asked)
     if REQUESTS in left and usage.get("requests", 0) >= left[REQUESTS]:
         return Bound(REQUESTS, left[REQUESTS], usage["requests"])

@@ -27,7 +27,6 @@ class Seen(NamedTuple):
     calls: int = 0  # tool calls of the last answer
     unanswered: frozenset[str] = frozenset()  # those of them that nothing answered
     retries: int = 0  # answers that the model had to give again
-    ends_with_response: bool = False
 
 
 NOTHING = Seen()
@@ -58,7 +57,6 @@ def read(messages: Sequence[Any], finishes: dict[str, Finish], tool_calls: Colle
         calls=len(calls),
         unanswered=frozenset(calls) - answered,
         retries=sum(_is_retry(part, tool_calls) for part in parts),
-        ends_with_response=messages[-1] is last,
     )
 
 

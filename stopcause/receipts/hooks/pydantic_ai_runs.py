@@ -16,7 +16,6 @@ from stopcause.receipts.hooks import pydantic_ai_messages as messages
 from stopcause.receipts.hooks import pydantic_ai_waits as waits
 from stopcause.receipts.run import current
 from stopcause.receipts.vocabulary import (
-    FAILED,
     Boundary,
     LimitKind,
     OutputShape,
@@ -194,10 +193,8 @@ class Watch:
         if word.bound is not None:
             self._note_bound(word.bound)
         run.tool_errors_terminal += word.cause is StopCause.TOOL_FAILURE
-        run.model_errors_terminal += word.cause in FAILED and word.cause in _OF_THE_MODEL
-        if error is not None and word.tool:
-            run.raised(error, cause=word.cause, reason=word.reason, tool=word.tool)
-        run.end(error, boundary=Boundary.EXCEPTION, cause=word.cause, reason=word.reason)
+        run.model_errors_terminal += word.cause in _OF_THE_MODEL
+        run.end(error, boundary=Boundary.EXCEPTION, cause=word.cause, reason=word.reason, tool=word.tool)
 
     def _note_bound(self, bound: causes.Bound) -> None:
         """The limit that fired. One on tool calls makes them the steps: only so do count and limit belong together."""

@@ -3,19 +3,21 @@
 A line is a `ModelResponse`, an exception to raise, or a function that waits. Streamed or not, it is the same script.
 """
 
+# ruff: noqa: ANN401 - options and classes of the framework are handed through
 from __future__ import annotations
 
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
+import pytest
 from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 from pydantic_ai.usage import RequestUsage
 
-Line = ModelResponse | BaseException | Callable[[], Any]
+Line: TypeAlias = ModelResponse | BaseException | Callable[[], Any]
 
 
 def model(*script: Line, name: str = "scripted") -> FunctionModel:
@@ -41,9 +43,9 @@ async def _next(lines: Iterator[Line]) -> ModelResponse:
     line = next(lines)
     if isinstance(line, BaseException):
         raise line
-    if not isinstance(line, ModelResponse):
+    if callable(line):
         await line()
-        raise AssertionError("it was to be cut off")
+        pytest.fail("it was to be cut off")
     return line
 
 

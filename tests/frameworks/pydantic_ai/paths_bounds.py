@@ -1,15 +1,16 @@
 """Runs that a bound or an abort ended."""
 
+# ruff: noqa: ANN401 - options and classes of the framework are handed through
 from __future__ import annotations
 
 import asyncio
 import contextlib
 from typing import Any
 
-import stopcause
 from pydantic_ai import RunContext, exceptions
 from pydantic_ai.usage import RunUsage, UsageLimits
 
+import stopcause
 from tests.frameworks.harness import Path_
 from tests.frameworks.pydantic_ai.agents import PROMPT, agent, expecting
 from tests.frameworks.pydantic_ai.models import calls, forever, text

@@ -1,15 +1,16 @@
 """Runs that end by themselves: with words, with data, or cut off by the model's own limits."""
 
+# ruff: noqa: ANN401 - options and classes of the framework are handed through
 from __future__ import annotations
 
 import asyncio
 from typing import Any
 
-import stopcause
 from pydantic_ai import RunContext
 from pydantic_ai.exceptions import UnexpectedModelBehavior
 from pydantic_ai.models.fallback import FallbackModel
 
+import stopcause
 from tests.frameworks.harness import Path_
 from tests.frameworks.pydantic_ai.agents import PROMPT, Answer, agent, expecting, with_model
 from tests.frameworks.pydantic_ai.models import broken_call, calls, http, model, text

@@ -1,7 +1,9 @@
 """Runs that stop to wait, and the runs that bring the answers."""
 
+# ruff: noqa: ANN401 - options and classes of the framework are handed through
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pydantic_ai import (
@@ -88,7 +90,8 @@ async def _question() -> None:
 
 
 async def _with_metadata() -> None:
-    metadata = {"team": "team-payments", "until": "2027-01-01T00:00:00Z", "note": "canary-7f3a"}
+    until = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    metadata = {"team": "team-payments", "until": until, "note": "canary-7f3a"}
     made = _deferring(ApprovalRequired(metadata=metadata))
     await made.run(PROMPT, conversation_id="order-7")
 
@@ -141,6 +144,6 @@ PATHS = [
     Path_("external", "A call that another system has to answer.", _UNROUTED, _external),
     *_twice("external-answered", "Another system answered.", _external_answered, _ANSWERED, _DONE),
     Path_("question", "A tool asks a question.", _UNROUTED, _question),
-    Path_("nested-waits", "An agent in a tool waits; the parent goes on as if it had not.", ("WAITING_UNROUTED", "owner"),
-          _nested),
+    Path_("nested-waits", "An agent in a tool waits; the parent goes on as if it had not.",
+          ("WAITING_UNROUTED", "owner"), _nested),
 ]  # fmt: skip
