@@ -57,11 +57,11 @@ def started(run: Run, process: Draft) -> Draft:
     return draft
 
 
-def progressed(run: Run, at_ns: int, sign: str) -> Draft:
-    """That it is alive, and perhaps got somewhere."""
+def progressed(run: Run, at_ns: int, sign: str, steps: int | None) -> Draft:
+    """That it is alive, and perhaps got somewhere; `steps` as they were then."""
     draft = _head(run, Kind.PROGRESS, Boundary.CALLBACK, at_ns)
     draft["sign"] = sign
-    _put(draft, "steps", run.steps)
+    _put(draft, "steps", steps)
     return draft
 
 

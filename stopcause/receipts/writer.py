@@ -81,7 +81,7 @@ class Writer:
 
     def progressed(self, run: Notes, at_ns: int, sign: str) -> None:
         """A run got somewhere."""
-        self._put((self._progress, run, at_ns, sign))
+        self._put((self._progress, run, at_ns, sign, run.steps))
 
     def executed(self, run: Notes, approval_id: str, at_ns: int) -> None:
         """A gated call of the run that this one resumes has run."""
@@ -262,8 +262,8 @@ class Writer:
             made.setdefault("findings", []).append({"code": code})
         return [made]
 
-    def _progress(self, run: Run, at_ns: int, sign: str) -> list[Draft]:
-        return [records.progressed(_next(run), at_ns, sign)]
+    def _progress(self, run: Run, at_ns: int, sign: str, steps: int | None) -> list[Draft]:
+        return [records.progressed(_next(run), at_ns, sign, steps)]
 
     def _execute(self, run: Run, approval_id: str, at_ns: int) -> list[Draft]:
         return [records.executed(run, approval_id, at_ns)] if run.resumes_run_id else []
@@ -297,7 +297,7 @@ class Writer:
         self._beat_ns = now
         for run in list(self._open):
             if run.is_driven:
-                self._do((self._progress, run, time.time_ns(), Sign.HEARTBEAT), lines, [])
+                self._do((self._progress, run, time.time_ns(), Sign.HEARTBEAT, run.steps), lines, [])
 
     # The sink ---------------------------------------------------------------------------------------------------------
 
