@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 from typing import TYPE_CHECKING, Any
 
 from stopcause.receipts import imports
@@ -33,8 +34,8 @@ _NOTHING: contextlib.nullcontext[None] = contextlib.nullcontext()
 
 def install(hook: Hook) -> Undo:
     """Listens. Graphs and swarms are wrapped when the program imports them."""
-    from strands.agent.agent import Agent  # noqa: PLC0415 - there only where the framework is
-    from strands.hooks.registry import HookRegistry  # noqa: PLC0415
+    from strands.agent.agent import Agent
+    from strands.hooks.registry import HookRegistry
 
     waiting = Waiting()
     stream = functools.partial(_stream, hook, strands_agent.begin, waiting)
@@ -77,13 +78,17 @@ def _replace(owner: type, name: str, wrap: Callable[[Any], Any]) -> Undo:
 
 
 def _stream(hook: Hook, begin: Begin, waiting: Waiting, original: Foreign) -> Foreign:
-    """An async generator that behaves as the wrapped one: what its reader sends, throws or closes reaches it."""
+    """An async generator that behaves as the wrapped one: what its reader sends, throws or closes reaches it.
+
+    What the wrapped one does not name among its parameters is handed to tools, and bounds nothing.
+    """
+    names = inspect.signature(original).parameters
 
     @functools.wraps(original)
     async def stream_async(owner: Foreign, *args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:  # noqa: ANN401 - whatever it is called with
         call: Call | None = None
         with hook.guard("begin"):
-            call = begin(hook, owner, waiting, args, kwargs)
+            call = begin(hook, owner, waiting, args, {name: kwargs[name] for name in kwargs if name in names})
         inside = call or _NOTHING
         items = original(owner, *args, **kwargs).__aiter__()
         step = items.__anext__

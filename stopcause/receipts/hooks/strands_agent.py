@@ -76,10 +76,9 @@ class AgentCall(Call):
                 self.run.limit(name, kind, value, unit=unit)
 
     def _continue(self, prompt: object) -> None:
-        """A checkpoint is resumed by one block of input; which run was paused there is known by the agent."""
-        blocks = prompt if isinstance(prompt, list) else [prompt]
+        """A checkpoint is resumed by one block as the input; the last run that paused here is the one."""
         asked = self._waiting.of(self.place, _CHECKPOINT)
-        if asked is not None and any(isinstance(each, dict) and "checkpointResume" in each for each in blocks):
+        if asked is not None and isinstance(prompt, dict) and "checkpointResume" in prompt:
             self.answered[_CHECKPOINT] = asked
             self.run.resumed(asked.run_id, {f"{asked.run_id}/{_CHECKPOINT}": "answered"})
 
@@ -133,7 +132,7 @@ class AgentCall(Call):
         run = self.run
         self.model_fault = event.exception
         if event.exception is not None:
-            self._failed_models += 1
+            self._failed_models += event.exception is not self.host_fault  # a hook's error passes here as well
             return
         if self.is_model_denied:
             return
@@ -286,8 +285,12 @@ def _provider(agent: Foreign) -> str | None:
     return name if package == "strands.models" else None
 
 
-def _shape(result: Foreign) -> OutputShape:
-    """By the keys of the last message's blocks: what they hold is not read, but whether it is empty."""
+def _shape(result: Foreign) -> OutputShape | None:
+    """By the keys of the last message's blocks: what they hold is not read, but whether it is empty.
+
+    Where a call is the last thing that the model said, what came out is the tool's, and is not known here.
+    """
     blocks = result.message.get("content") or ()
-    has_text = any(block.get("text") or block.get("citationsContent") for block in blocks)
-    return OutputShape.TEXT if has_text else OutputShape.NONE
+    if any(block.get("text") or block.get("citationsContent") for block in blocks):
+        return OutputShape.TEXT
+    return None if any("toolUse" in block for block in blocks) else OutputShape.NONE

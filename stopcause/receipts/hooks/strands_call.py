@@ -10,6 +10,7 @@ from collections import OrderedDict
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from stopcause.receipts.faults import is_cancelled
 from stopcause.receipts.hooks.strands_causes import cause_of
 from stopcause.receipts.run import current
 from stopcause.receipts.vocabulary import ApprovalKind, Boundary, StopCause
@@ -80,6 +81,7 @@ class Call:
         self.asked: dict[str, Asked] = {}
         self.answered: dict[str, Asked] = {}
         self.child_fault: tuple[BaseException, StopCause] | None = None
+        self.is_child_cut_off = False
         self.host_fault: BaseException | None = None
         self._waiting = waiting
         self._tokens: tuple[Token[Run | None], Token[Call | None]] | None = None
@@ -133,8 +135,9 @@ class Call:
             return
         self.is_over = True
         cause = self.cause(error)
-        if cause is not None and self.outer is not None:
-            self.outer.child_fault = (error, cause)
+        if self.outer is not None:
+            self.outer.is_child_cut_off = is_cancelled(error)
+            self.outer.child_fault = None if cause is None else (error, cause)
         self.run.end(error, boundary=Boundary.EXCEPTION, cause=cause)
         self.child_fault = self.host_fault = None  # an exception that is kept keeps every frame that it left
 

@@ -6,6 +6,7 @@ The result says only `failed`; which bound it was is worked out again from the s
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 from stopcause.receipts.causes import Rank
@@ -77,13 +78,14 @@ class GraphCall(Call):
         if not isinstance(item, dict):
             return
         if item.get("type") == "multiagent_node_stop":
+            self.run.steps = self._done() - self._done_before
             if _status(item.get("node_result")) == "completed":
                 self.run.progress("state_change")
         elif item.get("type") == "multiagent_result" or _status(item.get("result")) is not None:
             self._result(item["result"])
 
     def _before_node(self, event: Foreign, interrupts: Sequence[Any]) -> None:
-        self.is_denied = self.is_denied or bool(event.cancel_node)
+        self.is_denied = self.is_denied or bool(getattr(event, "cancel_node", False))
         for interrupt in interrupts:
             self.asked[str(interrupt.id)] = Asked()
 
@@ -142,14 +144,16 @@ class GraphCall(Call):
         super().failed(error)
 
     def _bound(self, result: Foreign) -> None:
-        done, seconds = self._done(), result.execution_time / 1000
+        done = self._done()
+        seconds = max(result.execution_time / 1000, (time.monotonic_ns() - self.run.started_mono) / 1e9)
         for name, (kind, _, cause) in _BOUNDS.items():
             limit = getattr(self.owner, name, None)
-            observed = done if kind == "steps" else seconds
-            if limit is not None and observed >= limit:
-                self.run.bounded(cause, name, kind, limit=limit, observed=observed)
+            if limit is not None and (done if kind == "steps" else seconds) >= limit:
+                self.run.bounded(cause, name, kind, limit=limit, observed=done if kind == "steps" else None)
                 return
-        if getattr(self.owner, "repetitive_handoff_detection_window", 0):
+        if self.is_child_cut_off:  # a swarm cancels a node whose time is over, and does not say so
+            self._say(StopCause.TIME_LIMIT, "node_timeout")
+        elif getattr(self.owner, "repetitive_handoff_detection_window", 0):
             self._say(StopCause.LOOP_GUARD, "repetitive_handoff")
         else:
             self._say(StopCause.UNKNOWN, "failed")
