@@ -33,15 +33,18 @@ check: .venv/ready ai-sdk/node_modules/ready .envs/duckdb15/ready .envs/rotel/re
 docs: .venv/ready  ## write the generated parts of README and docs anew
 	cog -r README.md fixtures/README.md docs/*.md
 
-bench: .venv/ready ai-sdk/node_modules/ready  ## print the figures of the design's numbers table
+bench: .venv/ready ai-sdk/node_modules/ready $(patsubst requirements/bench/%.txt,.envs/bench-%/ready,$(wildcard requirements/bench/*.txt))  ## print the figures of the design's numbers table
 	python -m bench.run
 	python -m bench.store
 	node bench/ai-sdk/run.js
+	python -m bench.hooks.core
+	python -m bench.hooks.frameworks
 
 lock: .venv/ready  ## write the pinned files anew (no change in the tree when nothing is newer)
 	$(COMPILE) --group dev --extra server pyproject.toml -o requirements/dev.txt
 	echo 'duckdb==1.5.*' | $(COMPILE) - -o requirements/duckdb15.txt
 	echo 'rotel==0.0.1a15' | $(COMPILE) - -o requirements/rotel.txt
+	for f in requirements/bench/*.in; do $(FRAMEWORK) $$f -o $${f%.in}.txt; done
 	for f in requirements/frameworks/*.in; do $(FRAMEWORK) $$f -o $${f%.in}-newest.txt; done
 	for f in requirements/frameworks/*.in; do $(FRAMEWORK) --resolution lowest-direct $$f -o $${f%.in}-oldest.txt; done
 	cd ai-sdk && npm install --package-lock-only --silent
@@ -70,7 +73,12 @@ ai-sdk/node_modules/ready: ai-sdk/package-lock.json | .venv/ready
 
 # A framework and its hook, each in an environment of its own: they pin what they stand on against each other. Plain
 # pins, no hashes: nothing of this is shipped.
-.envs/%/ready: requirements/frameworks/%.txt pyproject.toml | .venv/ready
+.envs/%/ready: requirements/frameworks/%.txt | .venv/ready
 	uv venv -q --clear --python .venv/bin/python .envs/$*
 	uv pip install -q --python .envs/$*/bin/python --no-deps -r $< -e .
+	@touch $@
+
+.envs/bench-%/ready: requirements/bench/%.txt | .venv/ready
+	uv venv -q --clear --python .venv/bin/python .envs/bench-$*
+	uv pip install -q --python .envs/bench-$*/bin/python --no-deps -r $< -e .
 	@touch $@

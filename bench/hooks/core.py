@@ -1,6 +1,6 @@
 """What the core hook costs an agent: its thread, the thread behind, the event loop beside it, memory.
 
-Run by `python -m bench.hooks.core`. Each figure stands beside a floor of the same run; the best of several turns counts.
+Run by `python -m bench.hooks.core`. Figures stand beside a floor of the same run; the best of several turns counts.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _floor() -> None:
 
 def _loop_figures() -> None:
     quiet = asyncio.run(_delays(lambda: None))
-    busy = asyncio.run(_delays(lambda: [_a_run(2) for _ in range(DRAINED // 2)]))
+    busy = asyncio.run(_delays(_drain))
     hog = asyncio.run(_delays(_hog))
     for name, found in (("nothing", quiet), (f"{DRAINED} records drain", busy), ("a thread computes", hog)):
         print(f"loop wakes late  {_at(found, 50):8.2f} ms p50 {_at(found, 99):8.2f} ms p99   while {name}")
@@ -102,6 +102,11 @@ async def _delays(begin: Callable[[], object]) -> Sequence[float]:
         found.append((time.monotonic() - due) * 1000)
     await asyncio.to_thread(stopcause.flush)
     return found
+
+
+def _drain() -> None:
+    for _ in range(DRAINED // 2):
+        _a_run(2)
 
 
 def _hog() -> None:
@@ -132,9 +137,8 @@ def _memory_figures() -> None:
         stopcause.flush()
         gc.collect()
         seen.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
-    print(
-        f"memory           {' / '.join(f'{each:.1f}' for each in seen)} MB at most, after each third of {MEMORY_RUNS:,} runs"
-    )
+    thirds = " / ".join(f"{each:.1f}" for each in seen)
+    print(f"memory           {thirds} MB at most, after each third of {MEMORY_RUNS:,} runs")
 
 
 if __name__ == "__main__":

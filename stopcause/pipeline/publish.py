@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from stopcause.classifier import terminals
 from stopcause.classifier.verdict import VerdictName
 from stopcause.receipts import codec, model
-from stopcause.receipts.identifiers import is_personal
+from stopcause.receipts.attributes import error_type
 from stopcause.store import columns
 from stopcause.store.columns import naive
 from stopcause.store.duckdb_store import DuckStore
@@ -34,7 +34,6 @@ MOST_SERIES: Final = 1900  # the SDK folds what is above 2000, in an order that 
 _ROWS_AT_ONCE = 20_000
 _DAY_ONE = datetime(1, 1, 1, tzinfo=UTC)
 _NAMESPACE = uuid.uuid5(uuid.NAMESPACE_URL, "stopcause/instance")
-_TYPE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*([.:/][A-Za-z_][A-Za-z0-9_]*)*")
 _CODE = re.compile(r"[a-z][a-z0-9_.]{0,40}")
 _QUIET = "no_contract"
 
@@ -175,7 +174,7 @@ def _attributes(row: VerdictRow, before: _Before, told: model.RunStopped | None)
         Attribute.FINDINGS: _codes(row.findings, "="),
         Attribute.PREVIOUS: before.verdict,
         Attribute.PREVIOUS_REASON: before.reason,
-        Attribute.ERROR_TYPE: _error_type(told),
+        Attribute.ERROR_TYPE: error_type(told) if told else None,
     }
     return {str(name): value for name, value in made.items() if value not in (None, ())}
 
@@ -184,12 +183,6 @@ def _codes(said: Sequence[str], mark: str) -> tuple[str, ...]:
     """What stands before the mark, where it is one of our codes: what stands behind it is an id or a place."""
     heads = dict.fromkeys(each.partition(mark)[0] for each in said)
     return tuple(head for head in heads if _CODE.fullmatch(head))
-
-
-def _error_type(told: model.RunStopped | None) -> str | None:
-    """The type of the error, where it looks like one: a back end makes a facet of it."""
-    kind = told.error.type if told and told.error else None
-    return kind if kind and _TYPE_NAME.fullmatch(kind) and not is_personal(kind) else None
 
 
 # Sums -----------------------------------------------------------------------------------------------------------------

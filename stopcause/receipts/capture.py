@@ -117,7 +117,9 @@ def is_off(hook: str | None = None) -> bool:
 
 
 def flush(timeout: float | None = 5.0) -> bool:
-    """Waits until all that happened so far is with the sink: durable, where that is the spool.
+    """Waits until all that happened so far is with the sink (durable, where that is the spool), and has been looked at.
+
+    Validators look at a run after it is over; this waits for them too.
 
     Returns:
         False where it is not after `timeout` seconds.

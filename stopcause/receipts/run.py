@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 from opentelemetry import trace
 
 from stopcause.receipts import ids
+from stopcause.receipts.attributes import Attribute
 from stopcause.receipts.causes import Rank, pick
 from stopcause.receipts.faults import is_time_out
 from stopcause.receipts.notes import Notes
@@ -221,11 +222,11 @@ class Run(Notes):
         with contextlib.suppress(Exception):
             if span.is_recording():
                 said = pick(self.said)
-                span.set_attribute("stopcause.stop.cause", said.cause)
+                span.set_attribute(str(Attribute.CAUSE), str(said.cause))
                 if said.reason:
-                    span.set_attribute("stopcause.stop.reason", said.reason)
+                    span.set_attribute(str(Attribute.STOP_REASON), said.reason)
                 if self.steps is not None:
-                    span.set_attribute("stopcause.step.count", self.steps)
+                    span.set_attribute(str(Attribute.STEPS), self.steps)
 
     @property
     def span_context(self) -> trace.SpanContext | None:
