@@ -122,6 +122,8 @@ class Listener:
                 place.graph.node_failed(error)
             return
         with self.hook.guard("cause"):
+            if isinstance(error, GeneratorExit):  # leaving the stream is how many programs take a wait
+                place.graph.say_waits(self._memory)
             if INTERRUPT in names or HANDOVER in names:
                 self._handed_over(place.graph, is_wait=INTERRUPT in names)
                 error = None  # type: ignore[assignment]  # control flow, no error
