@@ -1,7 +1,8 @@
 """Is the store well? A function for each check, from the outside in: files first, then what is in the store.
 
 Nothing is changed but by opening the store, which any command does. A check that cannot be made is a line, and costs
-no other. Not here: files and folders (`doctor_files`), waiting for a first record (`doctor_wait`), screens.
+no other. Not here: files and folders (`doctor_files`), the spool (`doctor_spool`), waiting for a first record
+(`doctor_wait`), screens.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from stopcause.classifier.policy import DEFAULT_POLICY, Policy
 from stopcause.classifier.verdict import CLASSIFIER_VERSION
 from stopcause.errors import InputError, PolicyError, StoreError, StoreInUseError
 from stopcause.pipeline import doctor_files as files
+from stopcause.pipeline.doctor_spool import check_spool
 from stopcause.pipeline.policy_file import load_policy
 from stopcause.pipeline.report import run_report
 from stopcause.receipts import model
@@ -55,7 +57,7 @@ def visit(store: Path, spool: Path, policy: Path | None, now: datetime) -> Visit
         checks += _open_and_look(store, loaded, now)
     else:
         checks.append(files.check_missing(store))
-    checks += [files.check_leftovers(store), files.check_set_aside(store, spool), *files.check_spool(spool, now)]
+    checks += [files.check_leftovers(store), files.check_set_aside(store, spool), check_spool(spool, store, now)]
     return Visit(store, spool, now, tuple(checks))
 
 

@@ -1,4 +1,4 @@
-"""What can be seen of a store from outside, whoever owns it: disk, journal, leftovers, spool. Nothing is written."""
+"""What can be seen of a store from outside, whoever owns it: disk, journal, leftovers. Nothing is written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from stopcause.receipts import codec, journal, model, segments
 from stopcause.receipts.segments import Position
 from stopcause.render.caller import Hint, path_words
 from stopcause.render.doctor import Check, State
-from stopcause.render.pen import age, count
+from stopcause.render.pen import count
 from stopcause.store.lock import lock_path
 
 if sys.platform != "win32":
@@ -303,54 +303,3 @@ def check_set_aside(store: Path, spool: Path) -> Check:
         return Check("set aside", State.OK, "no line is set aside beside store and spool, or here")
     said = f"{count(len(found), 'file')} of lines that were no records; mend them in their source and ingest it again"
     return Check("set aside", State.LOOK, said, f"head -3 {path_words(found[0])}")
-
-
-# Spool ----------------------------------------------------------------------------------------------------------------
-
-
-def check_spool(spool: Path, now: datetime) -> list[Check]:
-    """What hooks left and nobody took in, and whether its writer lives."""
-    try:
-        waiting = [each for folder in spool_folders(spool) if (each := _waiting(folder))]
-        loose = [path.stat() for path in loose_files(spool)]
-    except OSError as error:
-        return [Check("spool", State.BAD, f"{error.filename}: {error.strerror}", listed(spool))]
-    if not waiting and not loose:
-        return [Check("spool", State.OK, "nothing waits there" if is_folder(spool) else "there is none")]
-    since = min([*(since for _, _, since, _ in waiting), *(each.st_mtime for each in loose)])
-    oldest = age(now - datetime.fromtimestamp(since, UTC))
-    dead = sum(not held for _, _, _, held in waiting)
-    files = sum(number for number, _, _, _ in waiting) + len(loose)
-    size = megabytes(sum(size for _, size, _, _ in waiting) + sum(each.st_size for each in loose))
-    writers = count(len(waiting) + len(loose), "writer")
-    said = f"{count(files, 'file')} of {writers}, {size}, the oldest {oldest} old"
-    if dead:
-        said += f"; {count(dead, 'writer')} no longer running"
-    return [Check("spool", State.LOOK, said, Hint(("ingest", spool)))]
-
-
-def spool_folders(spool: Path) -> list[Path]:
-    """The journals of a spool: itself, and the folders in it."""
-    if not is_folder(spool):
-        return []
-    return [spool, *sorted(path for path in spool.iterdir() if is_folder(path))]
-
-
-def loose_files(spool: Path) -> list[Path]:
-    """Files of hooks that keep no journal there (Node has no file locks): one of each process, oldest first."""
-    if not is_folder(spool):
-        return []
-    own = {segments.path_of(spool, number) for number in segments.numbers(spool)}
-    found = [path for path in spool.glob("*.ndjson") if path not in own and path.is_file() and path.stat().st_size]
-    return sorted(found, key=lambda path: path.stat().st_mtime)
-
-
-def _waiting(folder: Path) -> tuple[int, int, float, bool] | None:
-    """Files with lines, their bytes, the time of the oldest, and whether a writer holds the folder."""
-    numbers = segments.numbers(folder)
-    seen = {number: segments.path_of(folder, number).stat() for number in numbers}
-    full = [each for number, each in seen.items() if each.st_size > len(segments.header_of(number))]
-    if not full:
-        return None
-    held = _is_locked(folder / journal.LOCK_NAME)
-    return len(full), sum(each.st_size for each in full), min(each.st_mtime for each in full), held

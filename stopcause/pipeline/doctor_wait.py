@@ -6,8 +6,9 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from stopcause.pipeline.doctor_files import last_lines, lines_of, loose_files, spool_folders
+from stopcause.pipeline.doctor_files import last_lines, lines_of
 from stopcause.pipeline.keeper import journal_folder
+from stopcause.pipeline.spool_files import files_of
 from stopcause.receipts import codec
 from stopcause.receipts.codec import LineError
 from stopcause.render.doctor import Arrived
@@ -54,7 +55,5 @@ def _newest(store: Path, spool: Path) -> Iterator[Arrived]:
 def _places(store: Path, spool: Path) -> Iterator[tuple[str, Path, list[bytes]]]:
     """Where a record can have arrived: what kind of place, which, and its last lines."""
     yield "journal", journal_folder(store), list(last_lines(journal_folder(store)))
-    for folder in spool_folders(spool):
-        yield "spool", folder, list(last_lines(folder))
-    for path in reversed(loose_files(spool)):
+    for path in reversed(files_of(spool)):
         yield "spool", spool, lines_of(path)

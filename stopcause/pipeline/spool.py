@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
 
 from stopcause.pipeline import ingest
-from stopcause.pipeline.ingest_sources import LongLine, Source, lines_of
+from stopcause.pipeline.ingest_sources import Source
 from stopcause.pipeline.keeper import Keeper
-from stopcause.pipeline.spool_files import SpoolFile, files_of, sweep
+from stopcause.pipeline.spool_files import SpoolFile, Stretch, files_of, sweep
 from stopcause.receipts import codec
 from stopcause.receipts.codec import LineError
 from stopcause.receipts.model import SCHEMA
@@ -119,7 +119,7 @@ class _Part:
         self._end, self.is_cut = file.line_end(), False
         if self._is_last and self._end < file.size:
             self._end, self.is_cut = self._with_tail()
-        self._stretch = _Stretch(file.fd, file.hint.taken, self._end)
+        self._stretch = Stretch(file.fd, file.hint.taken, self._end)
         self.source = Source(file.path.name, cast("BinaryIO", self._stretch), None, named=False)
 
     @property
@@ -133,7 +133,7 @@ class _Part:
         if not self._file.is_dead:
             return
         runs, last = OpenRuns(), b""
-        for line in self._lines():
+        for line in self._file.lines(0, self._end):
             runs.see(line)
             last = last if is_mark(line) else line
         if runs.runs and (at := _latest([*runs.starts, last])) is not None:
@@ -149,37 +149,11 @@ class _Part:
         self._file.note(self._end)
         return False
 
-    def _lines(self) -> Iterator[bytes]:
-        for line in lines_of(_Stretch(self._file.fd, 0, self._end), _uncounted):
-            if not isinstance(line, LongLine):
-                yield line
-
     def _with_tail(self) -> tuple[int, bool]:
         """Where the file ends, and whether its last line is torn: that one was never acknowledged."""
         tail = os.pread(self._file.fd, codec.MAX_LINE_BYTES, self._end)
         is_whole = not isinstance(codec.read_line(tail), LineError)
         return (self._file.size, False) if is_whole else (self._end, True)
-
-
-class _Stretch:
-    """The bytes of a file from one offset to another. Where the disk fails it ends, and says that it is broken."""
-
-    def __init__(self, fd: int, start: int, end: int) -> None:
-        self._fd, self._at, self._end = fd, start, end
-        self.is_broken = False
-
-    def read(self, size: int) -> bytes:
-        try:
-            chunk = os.pread(self._fd, min(size, self._end - self._at), self._at)
-        except OSError:
-            self.is_broken = True
-            return b""
-        self._at += len(chunk)
-        return chunk
-
-
-def _uncounted(_count: int) -> None:
-    """Nobody watches."""
 
 
 def _latest(lines: Sequence[bytes]) -> datetime | None:

@@ -21,6 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
+from stopcause.pipeline.ingest_sources import LongLine, lines_of
 from stopcause.pipeline.keeper import journal_folder
 from stopcause.receipts import segments
 from stopcause.receipts.spool import DRAFT, LOCKED, SUFFIX
@@ -41,6 +42,24 @@ class Hint(NamedTuple):
 
     taken: int = 0
     size: int = -1
+
+
+class Stretch:
+    """The bytes of a file from one offset to another. Where the disk fails it ends, and says that it is broken."""
+
+    def __init__(self, fd: int, start: int, end: int) -> None:
+        self._fd, self._at, self._end = fd, start, end
+        self.is_broken = False
+
+    def read(self, size: int) -> bytes:
+        """At most `size` bytes; none at the end."""
+        try:
+            chunk = os.pread(self._fd, min(size, self._end - self._at), self._at)
+        except OSError:
+            self.is_broken = True
+            return b""
+        self._at += len(chunk)
+        return chunk
 
 
 class SpoolFile:
@@ -95,6 +114,12 @@ class SpoolFile:
             end = begin
         return end
 
+    def lines(self, start: int, end: int) -> Iterator[bytes]:
+        """The lines between two offsets, but for those that are too long to be records."""
+        for line in lines_of(Stretch(self.fd, start, end), _uncounted):
+            if not isinstance(line, LongLine):
+                yield line
+
     def note(self, taken: int) -> None:
         """Keeps how far this store is. Where that fails, the same lines are read again, which changes nothing."""
         hint = Hint(taken, self.size)
@@ -134,6 +159,10 @@ class SpoolFile:
         """A hint, unless no line of this file ends there: a disk refused what was read, and it was cut back."""
         ends_there = 0 < hint.taken <= self.size and os.pread(self.fd, 1, hint.taken - 1) == b"\n"
         return hint if ends_there else Hint()
+
+
+def _uncounted(_count: int) -> None:
+    """Nobody watches."""
 
 
 def files_of(spool: Path) -> list[Path]:

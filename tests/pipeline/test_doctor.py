@@ -352,54 +352,6 @@ def test_a_log_that_the_last_owner_left_is_said(store: Path) -> None:
     assert check(store, "store").state is State.OK
 
 
-# The spool
-
-
-def test_what_waits_in_the_spool_is_said_with_whether_its_writer_lives(store: Path) -> None:
-    spool = store.parent / "spool"
-    with Journal(spool / "dead") as gone:
-        gone.append([line()])
-    Journal(spool / "empty").close()
-    with process(
-        "import sys; from stopcause.receipts.journal import Journal; j = Journal(sys.argv[1]); j.append([b'{}'])",
-        str(spool / "alive"),
-    ):
-        both = check(store, "spool")
-    after = check(store, "spool")
-
-    assert both.state is State.LOOK
-    assert "2 files of 2 writers" in both.said
-    assert "; 1 writer no longer running" in both.said
-    assert "; 2 writers no longer running" in after.said
-    assert after.do == Hint(("ingest", spool))
-
-
-def test_a_file_of_a_hook_that_keeps_no_journal_waits_too(store: Path) -> None:
-    spool = store.parent / "spool"
-    spool.mkdir()
-    (spool / "ai-sdk-1-ab.ndjson").write_bytes(line() + b"\n")
-    (spool / "ai-sdk-2-cd.ndjson").write_bytes(b"")
-
-    said = check(store, "spool")
-
-    assert said.state is State.LOOK
-    assert "1 file of 1 writer" in said.said
-    assert said.do == Hint(("ingest", spool))
-
-
-def test_looking_at_a_spool_does_not_keep_its_writer_out(store: Path) -> None:
-    spool = store.parent / "spool"
-    with Journal(spool) as writer:
-        end = writer.append([line(run_id="r2")])
-        check(store, "spool")
-        assert writer.append([line(run_id="r3")]) > end
-
-    check(store, "spool")
-
-    with Journal(spool) as writer:  # and nothing of the doctor's is left that would hold it
-        assert writer.end > end
-
-
 # Screens
 
 

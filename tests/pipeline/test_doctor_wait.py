@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from stopcause.pipeline.doctor_wait import wait_for_record
-from stopcause.receipts.journal import Journal
+from stopcause.receipts.spool import Spool
 from stopcause.store.lock import lock_path
 from tests.support.visits import keep, line, well
 
@@ -38,16 +38,17 @@ def test_waiting_ends_with_the_first_record(tmp_path: Path) -> None:
 
 
 def test_waiting_sees_what_a_hook_left_in_the_spool(tmp_path: Path) -> None:
-    with Journal(tmp_path / "spool" / "p1") as hook:
-        hook.append([b"not a record", line(run_id="r9"), b"{}"])
+    hook = Spool(tmp_path / "spool")
+    hook.write([b"not a record", line(run_id="r9"), b"{}"])
 
     found = wait_for_record(tmp_path / "s.duckdb", tmp_path / "spool", 5)
 
+    hook.close()
     assert found is not None
-    assert (found.where, found.folder, found.run_id) == ("spool", tmp_path / "spool" / "p1", "r9")
+    assert (found.where, found.folder, found.run_id) == ("spool", tmp_path / "spool", "r9")
 
 
-def test_waiting_sees_a_file_of_a_hook_that_keeps_no_journal(tmp_path: Path) -> None:
+def test_waiting_sees_a_file_of_a_hook_without_locks(tmp_path: Path) -> None:
     spool = tmp_path / "spool"
     spool.mkdir()
     (spool / "ai-sdk-1-ab.ndjson").write_bytes(line(run_id="r9") + b"\n" + b'{"torn')
