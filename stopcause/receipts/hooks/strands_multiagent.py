@@ -48,13 +48,12 @@ class GraphCall(Call):
     session: str | None = None
     place: object = None
     is_denied = False
-    _done_before = 0
 
     def describe(self, task: object) -> None:
         """What is known before it begins."""
         run, read = self.run, self.hook.read
         run.agent = run.agent or read(run, self.owner, "id", str)
-        run.step_unit = "node"
+        run.step_unit, run.steps = "node", run.steps or 0
         run.labels = run.labels or getattr(self.owner, "trace_attributes", None)
         manager = getattr(self.owner, "session_manager", None)
         self.session = None if manager is None else read(run, manager, "session_id", str)
@@ -64,22 +63,15 @@ class GraphCall(Call):
             value = getattr(self.owner, name, None)
             if isinstance(value, int | float):
                 run.limit(name, kind, value, unit=unit)
-        if getattr(getattr(self.owner, "_interrupt_state", None), "activated", False):
-            self._done_before = self._done()
         self.resume(task, self.place)
-
-    def _done(self) -> int:
-        """Nodes that have run, as the framework counts them; those before an interrupt stay in it."""
-        state = self.owner.state
-        return len(getattr(state, "execution_order", None) or getattr(state, "node_history", None) or ())
 
     def item(self, item: Foreign) -> None:
         """A node that is done, and the result."""
         if not isinstance(item, dict):
             return
         if item.get("type") == "multiagent_node_stop":
-            self.run.steps = self._done() - self._done_before
             if _status(item.get("node_result")) == "completed":
+                self.run.steps = (self.run.steps or 0) + 1
                 self.run.progress("state_change")
         elif item.get("type") == "multiagent_result" or _status(item.get("result")) is not None:
             self._result(item["result"])
@@ -100,7 +92,6 @@ class GraphCall(Call):
     # The end ----------------------------------------------------------------------------------------------------------
 
     def _result(self, result: Foreign) -> None:
-        self.run.steps = self._done() - self._done_before
         status = _status(result)
         if status == "interrupted":
             self.wait(result.interrupts, self.session, self.place)
@@ -137,14 +128,10 @@ class GraphCall(Call):
         nodes = getattr(self.owner.state, "results", {}).values()
         return limit is not None and any(each.result is error and each.execution_time >= limit * 1000 for each in nodes)
 
-    def failed(self, error: BaseException) -> None:
-        """As for every invocation; and how many nodes it got done."""
-        if not self.is_over:
-            self.run.steps = self._done() - self._done_before
-        super().failed(error)
-
     def _bound(self, result: Foreign) -> None:
-        done = self._done()
+        state = self.owner.state
+        # As the framework counts: what was done before an interrupt stays in it.
+        done = len(getattr(state, "execution_order", None) or getattr(state, "node_history", None) or ())
         seconds = max(result.execution_time / 1000, (time.monotonic_ns() - self.run.started_mono) / 1e9)
         for name, (kind, _, cause) in _BOUNDS.items():
             limit = getattr(self.owner, name, None)
