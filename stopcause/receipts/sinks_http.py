@@ -16,6 +16,7 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING
 
 from stopcause.receipts.http_wire import Wire
+from stopcause.receipts.losses import lost_with
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -71,7 +72,7 @@ class HttpSink:
         """Returns once each line is taken or given up. Asked again with the same lines, it goes on where it was.
 
         Returns:
-            How many were given up.
+            How many records are lost with those that were given up.
 
         Raises:
             OSError: The receiver cannot be reached, or has no room now.
@@ -102,10 +103,10 @@ class HttpSink:
             half = len(batch) // 2
             self._rest += [batch[half:], batch[:half]]
         else:
-            self._give_up(len(batch), status)
+            self._give_up(batch, status)
 
-    def _give_up(self, number: int, status: int) -> None:
-        self._lost += number
+    def _give_up(self, batch: Sequence[bytes], status: int) -> None:
+        self._lost += lost_with(batch)
         if status not in self._said:
             self._said.add(status)
             advice = "it is elsewhere: give its new address" if status in _ELSEWHERE else _MEANT.get(status)

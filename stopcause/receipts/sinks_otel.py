@@ -17,6 +17,7 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_s
 
 from stopcause import __version__
 from stopcause.receipts import attributes, codec
+from stopcause.receipts.losses import lost_with
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,15 +47,14 @@ class OtelSink:
         """Emits each line once.
 
         Returns:
-            How many met no provider, or one that raised. Never raises itself: asked again, it would emit others twice.
+            How many records are lost with those that met no provider, or one that raised. It never raises itself: asked
+            again, it would emit others twice.
         """
         logger = self._logger = self._logger or self._found()
         if logger is None:
-            self._say(
-                "no OpenTelemetry logger provider is set up, so OtelSink keeps nothing; set one, or use another sink"
-            )
-            return len(lines)
-        return sum(not self._emit(logger, line) for line in lines)
+            self._say("OtelSink keeps nothing, because no OpenTelemetry logger provider is set up")
+            return lost_with(lines)
+        return lost_with([line for line in lines if not self._emit(logger, line)])
 
     def close(self) -> None:
         """Does nothing: the provider is the application's to shut down."""
