@@ -142,7 +142,7 @@ def run(  # noqa: PLR0913 - the ids of a run
     labels: Mapping[str, str] | None = None,
     contract: str | None = None,
     subject: str | None = None,
-    step_unit: str = "step",
+    step_unit: str | None = None,
 ) -> Run:
     """A run of an agent, as a sync or async context manager. A framework's hook inside it adds to the same receipt.
 
@@ -160,22 +160,19 @@ def run(  # noqa: PLR0913 - the ids of a run
         labels: Of these, the keys that `configure(label_keys=...)` allows.
         contract: What has to be true when it is done.
         subject: A digest of what it is about.
-        step_unit: What a step is.
+        step_unit: What a step is; `step` unless said.
     """
     made = Run(writer(), _config, agent, attempt)
-    if run_id is not None and not (run_id := _id(run_id)):
-        made.find("refused_value", "run_id")
     if (parent := current_run()) is not None:
         made.be_child_of(parent)
-    for name, value in (
-        ("_run_id", run_id), ("thread_id", _id(thread_id)), ("parent_run_id", _id(parent_run_id)),
-        ("agent_version", agent_version), ("model", model), ("provider", provider), ("labels", labels),
-        ("contract", contract), ("subject", subject),
-    ):  # fmt: skip
-        if value is not None:
-            setattr(made, name, value)
-    if step_unit != "step":
-        made.step_unit = step_unit
+    if run_id is not None and not made.identify(_id(run_id)):
+        made.find("refused_value", "run_id")
+    given = {
+        "thread_id": _id(thread_id), "parent_run_id": _id(parent_run_id), "agent_version": agent_version,
+        "model": model, "provider": provider, "labels": labels, "contract": contract, "subject": subject,
+        "step_unit": step_unit,
+    }  # fmt: skip
+    made.__dict__ |= {name: value for name, value in given.items() if value is not None}
     if resumes is not None or answers:
         made.resumed(_id(resumes), answers)
     return made
@@ -217,9 +214,11 @@ def begin(
 
 def current_run() -> Run | None:
     """The innermost run that is open here: of a block in this context, or of a framework that scopes its own."""
-    found = [current.get(), *(_found(find) for find in _ambient)]
-    runs = [each for each in found if each is not None and not each.is_closed]
-    return max(runs, key=lambda each: each.started_mono, default=None)
+    found = current.get()
+    if _ambient:
+        runs = [each for each in (found, *(_found(find) for find in _ambient)) if each is not None]
+        found = max(runs, key=lambda each: (not each.is_closed, each.started_mono), default=None)
+    return None if found is None or found.is_closed else found
 
 
 def ambient(find: Callable[[], Run | None]) -> Callable[[], None]:

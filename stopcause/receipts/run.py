@@ -69,10 +69,12 @@ class Run(Notes):
         seen.__dict__ = held
         return seen
 
-    def identify(self, run_id: object) -> None:
-        """Takes the framework's own id of the run, where it is not known by another yet. Before `start`."""
-        if self._run_id is None and not self.is_started and isinstance(run_id, str) and run_id:
-            self._run_id = run_id
+    def identify(self, run_id: object) -> bool:
+        """Takes the host's or the framework's own id of it, before `start`. False where it has one, or that is none."""
+        if self._run_id is not None or self.is_started or not isinstance(run_id, str) or not run_id:
+            return False
+        self._run_id = run_id
+        return True
 
     # Its life ---------------------------------------------------------------------------------------------------------
 
