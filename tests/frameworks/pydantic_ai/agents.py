@@ -1,6 +1,5 @@
 """The agents that the paths run: a few tools, and what a path needs to say in one line."""
 
-# ruff: noqa: ANN401 - options and classes of the framework are handed through
 from __future__ import annotations
 
 import asyncio

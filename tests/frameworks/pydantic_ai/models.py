@@ -3,7 +3,6 @@
 A line is a `ModelResponse`, an exception to raise, or a function that waits. Streamed or not, it is the same script.
 """
 
-# ruff: noqa: ANN401 - options and classes of the framework are handed through
 from __future__ import annotations
 
 import asyncio

@@ -1,14 +1,14 @@
 """Runs that a bound or an abort ended."""
 
-# ruff: noqa: ANN401 - options and classes of the framework are handed through
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from decimal import Decimal
 from typing import Any
 
 from pydantic_ai import RunContext, exceptions
-from pydantic_ai.usage import RunUsage, UsageLimits
+from pydantic_ai.usage import RequestUsage, RunUsage, UsageLimits
 
 import stopcause
 from tests.frameworks.harness import Path_
@@ -35,6 +35,12 @@ async def _nested_shared() -> None:
         return str((await child.run(PROMPT, usage=ctx.usage, usage_limits=limits)).output)
 
     await parent.run(PROMPT, usage_limits=limits)
+
+
+async def _too_dear() -> None:
+    dear, options = text(), {"cost_limit": Decimal("0.25")}
+    dear.usage = RequestUsage(input_tokens=10, output_tokens=2, cost=Decimal("0.5"))
+    await _limited(dear, **options)()
 
 
 async def _cancelled() -> None:
@@ -90,6 +96,7 @@ PATHS = [
           _limited(text(tokens=(40, 9)), total_tokens_limit=45)),
     Path_("one-request-limit", "One request was longer than allowed for one.", _TOKENS,
           _limited(calls("look_up"), text(tokens=(60, 2)), per_request_input_tokens_limit=50)),
+    Path_("cost-limit", "The answer was dearer than allowed.", ("BOUNDED_STOP", "cost_budget"), _too_dear),
     Path_("nested-shared-limit", "An agent in a tool used up the limit that it shares with its parent.", _STEPS,
           expecting(_LIMIT, _nested_shared)),
     Path_("timeout", "The run's own time was over, and nothing had come of it.", ("STUCK", "time_limit"),

@@ -1,6 +1,5 @@
 """Runs that end by themselves: with words, with data, or cut off by the model's own limits."""
 
-# ruff: noqa: ANN401 - options and classes of the framework are handed through
 from __future__ import annotations
 
 import asyncio

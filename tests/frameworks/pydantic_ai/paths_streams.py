@@ -1,6 +1,5 @@
 """Runs that are read as they go: by text, by event and by node; to the end, and not."""
 
-# ruff: noqa: ANN401 - options and classes of the framework are handed through
 from __future__ import annotations
 
 import asyncio

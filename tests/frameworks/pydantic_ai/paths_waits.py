@@ -1,6 +1,5 @@
 """Runs that stop to wait, and the runs that bring the answers."""
 
-# ruff: noqa: ANN401 - options and classes of the framework are handed through
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
@@ -13,7 +12,9 @@ from pydantic_ai import (
     DeferredToolResults,
     ToolApproved,
     ToolDenied,
+    capabilities,
     exceptions,
+    output,
 )
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 
@@ -96,13 +97,31 @@ async def _with_metadata() -> None:
     await made.run(PROMPT, conversation_id="order-7")
 
 
+async def _in_conversation() -> None:
+    made = waiting(text(), calls("pay"))
+    first: Any = await made.run(PROMPT)
+    await made.run(PROMPT, conversation=first.conversation)
+
+
+async def _batched() -> None:
+    """The provider works on the answer in a batch; the run ends meanwhile, and another collects it."""
+    options = {"output": [str, output.PendingModelResponse], "capabilities": [_batching()]}
+    made = agent(text(), **options)
+    first = await made.run(PROMPT)
+    await made.run(message_history=first.all_messages())
+
+
+def _batching() -> Any:
+    return capabilities.BatchModelRequests(max_requests=1)
+
+
 async def _nested() -> None:
     parent, child = agent(calls("ask"), text(), name="parent-agent"), waiting(calls("pay"), name="child-agent")
 
     @parent.tool_plain
     async def ask() -> str:
-        output = (await child.run(PROMPT)).output
-        return "it waits" if isinstance(output, DeferredToolRequests) else str(output)
+        answer = (await child.run(PROMPT)).output
+        return "it waits" if isinstance(answer, DeferredToolRequests) else str(answer)
 
     await parent.run(PROMPT)
 
@@ -128,6 +147,8 @@ PATHS = [
     Path_("approval-by-metadata", "Owner and deadline come out of the deferral's metadata, as the host allowed.",
           ("WAITING", "tool_call"), _with_metadata,
           options={"approval_keys": {"owner": "team", "deadline": "until"}}),
+    Path_("approval-in-conversation", "The host carries the conversation as one object, which has a name.",
+          ("WAITING", "tool_call"), _in_conversation, options=_ROUTE, judged=1),
     Path_("two-approvals", "Two gated calls in one answer.", _UNROUTED,
           lambda: waiting(calls("pay:call-1", "pay:call-2")).run(PROMPT)),
     *_twice("approved", "The answer was yes.", lambda: _resumed(True), _ANSWERED, _DONE),
@@ -143,6 +164,7 @@ PATHS = [
             expecting(exceptions.UserError, _half_answered), _UNROUTED, ("FAILED", "host_error")),
     Path_("external", "A call that another system has to answer.", _UNROUTED, _external),
     *_twice("external-answered", "Another system answered.", _external_answered, _ANSWERED, _DONE),
+    *_twice("batched", "The provider works on the answer for hours.", _batched, _ANSWERED, _DONE),
     Path_("question", "A tool asks a question.", _UNROUTED, _question),
     Path_("nested-waits", "An agent in a tool waits; the parent goes on as if it had not.",
           ("WAITING_UNROUTED", "owner"), _nested),
