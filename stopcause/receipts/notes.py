@@ -99,6 +99,7 @@ class Notes:
 
     # How it stands. For `records` and `writer`.
     answers: tuple[tuple[str, Decision | None], ...] = ()
+    ran: tuple[str, ...] = ()  # approvals whose gated call ran in this run
     said: tuple[Said, ...] = ()
     limits: tuple[tuple[Any, ...], ...] = ()
     conditions: tuple[tuple[Any, ...], ...] = ()
@@ -300,23 +301,27 @@ class Notes:
             self.resumes_run_id = run_id
         pairs = answers.items() if hasattr(answers, "items") else ((each, None) for each in answers)
         for approval_id, decision in pairs:
-            known = _word(Decision, decision)
-            if decision is not None and known is None:
-                self.find("refused_value", "resumed.decision")
-            if len(self.answers) < _MOST_NOTED:
-                self.answers += ((approval_id, known),)
+            self._answer(approval_id, decision)
 
     @_harmless
     def decided(self, approval_id: str, decision: str) -> None:
         """What was decided on a wait of the run that this one resumes, where that is seen only after the start."""
-        if _word(Decision, decision) is None:
-            self.find("refused_value", "decided.decision")
-        elif self.writer is not None:
+        self._answer(approval_id, decision)
+        if self.writer is not None and self.answers[-1][1] is not None:
             self.writer.decided(self, approval_id, decision, time.time_ns())
+
+    def _answer(self, approval_id: str, decision: str | None) -> None:
+        """Of an approval that is answered twice, the last word counts."""
+        known = _word(Decision, decision)
+        if decision is not None and known is None:
+            self.find("refused_value", "decision")
+        kept = tuple(each for each in self.answers if each[0] != approval_id)
+        self.answers = (*kept[: _MOST_NOTED - 1], (approval_id, known))
 
     @_harmless
     def executed(self, approval_id: str) -> None:
         """The call that an approval gated has run, in this run, which resumes the one that waited."""
+        self.ran += (approval_id,)
         if self.writer is not None:
             self.writer.executed(self, approval_id, time.time_ns())
 

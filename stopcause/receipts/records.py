@@ -15,7 +15,7 @@ from stopcause import __version__
 from stopcause.receipts import causes, ids
 from stopcause.receipts.configuration import MOST_LABELS
 from stopcause.receipts.identifiers import display_name
-from stopcause.receipts.vocabulary import FINISHED, Boundary, FinishSource, Kind, StopCause
+from stopcause.receipts.vocabulary import FINISHED, WAITING, Boundary, FinishSource, Kind, StopCause
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -109,9 +109,8 @@ def stopped(run: Run) -> Draft:
     _told(draft, run)
     _counted(draft, run)
     _ending(draft, run, said)
-    waits = [_wait(run, wait, i) for i, wait in enumerate(run.waits)]
-    if waits:
-        draft["approvals"] = waits
+    if approvals := _approvals(run, said):
+        draft["approvals"] = approvals
     if abs((run.stopped_ns - run.started_ns) - (run.stopped_mono - run.started_mono)) > _CLOCK_JUMP_NS:
         draft.setdefault("findings", []).append({"code": "clock_jump"})
     return draft
@@ -262,6 +261,21 @@ def _ending(draft: Draft, run: Run, said: Said) -> None:
         abort["observed_at"] = draft["at"]
     if abort:
         draft["abort"] = abort
+
+
+def _approvals(run: Run, said: Said) -> list[Draft]:
+    """What it waits for; and of a run that went on, what it brought: in one that stops again it would be a wait."""
+    waits = [_wait(run, wait, i) for i, wait in enumerate(run.waits)]
+    if said.cause in WAITING:
+        return waits
+    return waits + [_answered(run, *answer) for answer in run.answers if answer[1] is not None]
+
+
+def _answered(run: Run, approval_id: str, decision: str | None) -> Draft:
+    draft: Draft = {"approval_id": approval_id, "state": "decided", "decision": decision}
+    if approval_id in run.ran:
+        draft["executed"] = True
+    return draft
 
 
 def _wait(run: Run, noted: dict[str, Any], index: int) -> Draft:

@@ -22,7 +22,7 @@ from stopcause.receipts import capture, model
 from stopcause.receipts.causes import Rank
 from stopcause.receipts.run import current
 from stopcause.receipts.testing import Recorded, recorded
-from stopcause.receipts.vocabulary import Boundary, StopCause
+from stopcause.receipts.vocabulary import ApprovalState, Boundary, Decision, StopCause
 
 
 @pytest.fixture
@@ -265,6 +265,23 @@ def test_a_run_that_resumes_brings_decisions_and_what_ran(receipts: Recorded) ->
     ]
     assert receipts.receipts[-1].answers == ("ap-1",)
     assert verdict_of(receipts, run_id="r1") == ("WAITING", "answered")
+
+
+def test_a_run_that_went_on_with_a_no_is_not_done(receipts: Recorded) -> None:
+    with stopcause.run("a", run_id="r2", resumes="r1", answers=["ap-1"]) as run:
+        run.decided("ap-1", "denied")
+
+    assert receipts.stopped.approvals == (
+        model.Approval(approval_id="ap-1", state=ApprovalState.DECIDED, decision=Decision.DENIED),
+    )
+    assert verdict_of(receipts, "r2") == ("FALSE_COMPLETE", "denied")
+
+
+def test_a_run_that_waits_again_does_not_wait_for_what_it_brought(receipts: Recorded) -> None:
+    with stopcause.run("a", resumes="r1", answers={"ap-1": "approved"}) as run:
+        run.waiting("ap-2")
+
+    assert [each.approval_id for each in receipts.stopped.approvals or ()] == ["ap-2"]
 
 
 # Nesting --------------------------------------------------------------------------------------------------------------
