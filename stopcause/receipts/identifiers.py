@@ -51,6 +51,7 @@ def is_identifier(text: str) -> bool:
     return _IDENTIFIER.fullmatch(text) is not None
 
 
+@lru_cache(maxsize=1024)
 def display_name(text: str) -> str | None:
     """The display name that `text` gives once spaces are `_`, or None where it cannot be one. For writers."""
     name = "_".join(text.split())

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from stopcause.receipts.records import Draft
 
 _ROUNDS = 4
+_encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 _HASHED = frozenset(
     {
         "run_id", "thread_id", "parent_run_id", "resumes_run_id", "subject", "answers",
@@ -33,7 +34,7 @@ def line_of(draft: Draft) -> bytes | None:
     """The line, or None where nothing of it can be kept. Never raises for a value that somebody else made."""
     for _ in range(_ROUNDS):
         try:
-            text = json.dumps(draft, allow_nan=False, separators=(",", ":"))
+            text = _encode(draft)
             kept = codec.keep_line(text.encode())
         except (TypeError, ValueError, RecursionError):
             draft = _plain(draft)
