@@ -74,10 +74,10 @@ class GraphRun:
         self.inside: set[UUID] = set()  # callbacks that began and have not ended
         self.thread: str | None = None
         self.place = ""  # the graph's own in the thread: its checkpoint namespace
-        self.keeps = False  # whether a checkpointer keeps its state
         self.resume: object = None
         self.is_resuming = False
         self._frame: FrameType | None = frame
+        self._keeps: bool | None = None
         self._lock = threading.RLock()  # a finalizer may call back on the thread that holds it
         self._step: int | None = None
         self._own_calls = 0  # of the agent's model; those of a model that a tool asks are not counted by limits
@@ -86,21 +86,20 @@ class GraphRun:
         self._interrupts: dict[str, Any] = {}
         self._is_paused = False
         self._left_node: int | None = None  # the exception that left a node last, by its identity
-        self._raised_by: dict[str, str] = {}  # by interrupt: the child run that asked
+        self._told: dict[str, tuple[str, list[waits.Asked]]] = {}  # by interrupt: the child run that asked, and what
         self._asked_in: dict[str, str] = {}  # by interrupt: the tool that asked
         self._gated: list[tuple[str, str]] = []  # tools that an answer let run, with the approval
 
     # How it begins ----------------------------------------------------------------------------------------------------
 
     def read_call(self) -> None:
-        """What the call says: thread, limits in force, whether anything keeps its state."""
+        """What the call says: thread, place in it, limits in force."""
         run, local = self.run, {} if self._frame is None else self._frame.f_locals
         config = local.get("config") or {}
         configurable = config.get("configurable") or {}
         thread = configurable.get("thread_id")
         self.thread = None if thread is None else str(thread)
         self.place = str(configurable.get("checkpoint_ns") or "")
-        self.keeps = bool(local.get("checkpointer"))
         run.thread_id = run.thread_id or self.thread
         limit = config.get("recursion_limit")
         if isinstance(limit, int):  # the default is a subclass of it, and is in force as well
@@ -124,6 +123,13 @@ class GraphRun:
         answers = waits.answers_to(paused, self.resume, self.shape.tools)
         self.run.resumed(paused.run_id, {name: answer.decision for name, answer in answers.items()})
         self._gated = [(each.tool, name) for name, each in answers.items() if each.decision in waits.YES and each.tool]
+
+    @property
+    def keeps(self) -> bool:
+        """Whether a checkpointer keeps its state. The call settles that before its first node, but after it began."""
+        if self._keeps is None:
+            self._keeps = self._frame is not None and self._frame.f_locals.get("checkpointer") is not None
+        return self._keeps
 
     def _say_limits(self, bound: Bound) -> None:
         for limit, scope in ((bound.run_limit, Scope.ATTEMPT), (bound.thread_limit, Scope.THREAD)):
@@ -317,8 +323,15 @@ class GraphRun:
             asked = [(breakpoint_, "")]
         for each, name in asked:
             self._say_wait(each, name, token)
+        if self.outer is not None:
+            for name in self._interrupts:
+                self.outer.child_asked(name, self.run.run_id, self._asked(name))
         if token is not None and self.thread is not None:
             memory.keep(self.thread, self.place, waits.Paused(self.run.run_id, tuple(each for each, _ in asked)))
+
+    def child_asked(self, interrupt: str, run_id: str, asked: list[waits.Asked]) -> None:
+        """An agent inside it stopped to wait; its interrupt is about to stop this graph, too."""
+        self._told[interrupt] = (run_id, asked)
 
     def let_go(self) -> None:
         """It is over: nothing of the framework's is held any longer."""
@@ -327,6 +340,9 @@ class GraphRun:
         self.run.is_driven = True
 
     def _asked(self, name: str) -> list[waits.Asked]:
+        """What an interrupt asks for; a child that raised it knew its own tools."""
+        if name in self._told:
+            return self._told[name][1]
         return waits.asked_in(self._interrupts[name], self.shape.tools, self._asked_in.get(name))
 
     def _say_wait(self, asked: waits.Asked, name: str, token: str | None) -> None:
@@ -335,14 +351,12 @@ class GraphRun:
             asked.kind,
             tool=asked.tool,
             tool_call_id=asked.tool_call_id,
-            raised_by=self._raised_by.get(name),
+            raised_by=self._told[name][0] if name in self._told else None,
             resume_token=token,
             resumable=token is not None,
             boundary=Boundary.CALLBACK,
             metadata=getattr(self._interrupts.get(name), "value", None),
         )
-        if self.outer is not None:
-            self.outer._raised_by.setdefault(name, self.run.run_id)  # noqa: SLF001 - of the same class
 
     def _loop(self) -> Any:  # noqa: ANN401 - a PregelLoop
         return None if self._frame is None else self._frame.f_locals.get("loop")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import uuid
 from collections.abc import Callable, Sequence
 from typing import Any, TypedDict
 
@@ -15,7 +15,7 @@ from langgraph.graph import END, START, StateGraph
 from tests.frameworks.harness import Scripted
 
 ASK = {"messages": [("user", "Close the ticket of the customer who wrote yesterday.")]}
-_threads = itertools.count(1)
+LIMIT: Any = {"recursion_limit": 50}  # the default differs from version to version
 
 
 class ChatScripted(BaseChatModel):
@@ -28,7 +28,7 @@ class ChatScripted(BaseChatModel):
     def _llm_type(self) -> str:
         return "scripted"
 
-    def _generate(self, messages: list[BaseMessage], *_args: Any, **_kwargs: Any) -> ChatResult:
+    def _generate(self, _messages: list[BaseMessage], *_args: Any, **_kwargs: Any) -> ChatResult:
         answer = self.answers[min(self.asked, len(self.answers) - 1)]
         self.asked += 1
         if isinstance(answer, BaseException):
@@ -74,7 +74,7 @@ def break_down() -> str:
 def agent(*answers: Any, tools: Sequence[Callable[..., Any]] = (look_up, close_ticket), **options: Any) -> Any:
     """An agent of these answers."""
     options.setdefault("name", "ticket-agent")
-    return create_agent(ChatScripted(answers=list(answers)), list(tools), **options)
+    return create_agent(ChatScripted(answers=list(answers)), list(tools), **options).with_config(LIMIT)
 
 
 class State(TypedDict, total=False):
@@ -92,7 +92,7 @@ def graph(*nodes: Callable[..., Any], name: str = "ticket-graph", **options: Any
         builder.add_edge(before, node.__name__)
         before = node.__name__
     builder.add_edge(before, END)
-    return builder.compile(name=name, **options)
+    return builder.compile(name=name, **options).with_config(LIMIT)
 
 
 def collect(_state: State) -> State:
@@ -112,4 +112,4 @@ def store(_state: State) -> State:
 
 def thread() -> Any:
     """A configuration with a thread that no other path has."""
-    return {"configurable": {"thread_id": f"thread-{next(_threads)}"}}
+    return {"configurable": {"thread_id": f"thread-{uuid.uuid4()}"}}

@@ -12,6 +12,7 @@ from langchain.agents.structured_output import ToolStrategy
 from langchain_core.exceptions import ContextOverflowError, ModelRateLimitError, ModelRefusalError
 from langchain_core.messages import ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
 from langgraph.types import RetryPolicy
 
 import stopcause
@@ -106,10 +107,10 @@ def node_retried() -> None:
             raise error
         return {}
 
-    builder = models.StateGraph(models.State)
+    builder = StateGraph(models.State)
     builder.add_node("flaky", flaky, retry_policy=RetryPolicy(initial_interval=0, jitter=False, retry_on=Scripted))
-    builder.add_edge(models.START, "flaky")
-    builder.compile(name="ticket-graph").invoke({"done": []})
+    builder.add_edge(START, "flaky")
+    builder.compile(name="ticket-graph").with_config(models.LIMIT).invoke({"done": []})
 
 
 def input_refused() -> None:
@@ -180,7 +181,7 @@ def let_go() -> None:
 
 
 def drained() -> None:
-    from langgraph.runtime import RunControl
+    from langgraph.runtime import RunControl  # noqa: PLC0415 - the oldest version has none
 
     control = RunControl()
 

@@ -8,8 +8,10 @@ import time
 from typing import Any
 
 import langgraph.errors
+from langchain.agents import create_agent
 from langchain.agents.middleware import ModelCallLimitMiddleware, PIIMiddleware, ToolCallLimitMiddleware, before_model
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
 
 import stopcause
 from tests.frameworks.harness import Path_
@@ -132,13 +134,13 @@ def node_timer() -> None:
 
 
 async def node_timeout() -> None:
-    from langgraph.types import TimeoutPolicy
+    from langgraph.types import TimeoutPolicy  # noqa: PLC0415 - the oldest version has none
 
-    builder = models.StateGraph(models.State)
+    builder = StateGraph(models.State)
     builder.add_node("aslow", aslow, timeout=TimeoutPolicy(run_timeout=0.05))
-    builder.add_edge(models.START, "aslow")
+    builder.add_edge(START, "aslow")
     with contextlib.suppress(langgraph.errors.NodeTimeoutError):
-        await builder.compile(name="ticket-graph").ainvoke({"done": []})
+        await builder.compile(name="ticket-graph").with_config(models.LIMIT).ainvoke({"done": []})
 
 
 async def timed_block() -> None:
@@ -163,7 +165,13 @@ async def timed_outside() -> None:
         await asyncio.wait_for(graph(models.acollect, aslow).ainvoke({"done": []}), 0.1)
 
 
+def default_limit() -> None:
+    create_agent(models.ChatScripted(answers=[say()]), [models.look_up], name="ticket-agent").invoke(models.ASK)
+
+
 PATHS = [
+    Path_("default-limit", "A limit that nobody set is in force all the same.", ("FALSE_COMPLETE", "no_contract"),
+          default_limit),
     Path_("recursion-limit", "Five supersteps of five: the limit fired.", _STEPS, out_of_steps),
     Path_("recursion-limit-async", "The same, awaited; the last superstep was a tool's.", _STEPS, out_of_steps_async),
     Path_("recursion-limit-inside", "The limit of a graph inside fired: its supersteps are not the run's.", _STEPS,

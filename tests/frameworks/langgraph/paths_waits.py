@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
 
 import stopcause
@@ -117,23 +118,27 @@ def question_in_subgraph() -> None:
 
 async def two_questions() -> None:
     """Two nodes ask side by side; one is answered, and the other asked again."""
+
     async def ask_a(_state: Any) -> Any:
         return {"first": interrupt("a?")}
 
     async def ask_b(_state: Any) -> Any:
         return {"second": interrupt("b?")}
 
-    builder = models.StateGraph(_Two)
+    builder = StateGraph(_Two)
     for node in (ask_a, ask_b):
         builder.add_node(node.__name__, node)
-        builder.add_edge(models.START, node.__name__)
-    made, config = builder.compile(name="ticket-graph", checkpointer=InMemorySaver()), models.thread()
+        builder.add_edge(START, node.__name__)
+    made, config = (
+        builder.compile(name="ticket-graph", checkpointer=InMemorySaver()).with_config(models.LIMIT),
+        models.thread(),
+    )
     result = await made.ainvoke({}, config)
     first = next(each for each in result["__interrupt__"] if each.value == "a?")
     await made.ainvoke(Command(resume={first.id: "yes"}), config)
 
 
-class _Two(models.TypedDict, total=False):
+class _Two(TypedDict, total=False):
     first: str
     second: str
 
@@ -219,7 +224,8 @@ PATHS = [
     Path_("approved-resumed", "The run that took it up ran the gated call and finished.", _DONE, answered(_YES),
           judged=1),
     Path_("denied", "Somebody said no; another run took it up.", _ANSWERED, answered(_NO)),
-    Path_("denied-resumed", "The run that took the no went on and ended by itself.", _DONE, answered(_NO), judged=1),
+    Path_("denied-resumed", "The run that took the no went on and ended by itself.", ("FALSE_COMPLETE", "denied"),
+          answered(_NO), judged=1),
     Path_("edited", "A yes with changes: what was changed ran.", _ANSWERED, answered(_EDIT)),
     Path_("approved-in-part", "One question for two calls: a yes and a no.", _ANSWERED,
           answered(_YES, _NO, tools=("close_ticket", "close_ticket"))),

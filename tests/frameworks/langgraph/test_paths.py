@@ -1,4 +1,4 @@
-"""Every way in which a graph or an agent ends leaves the records of its file, and the verdict that the plan gives it."""
+"""Every way in which a graph ends leaves the records of its file, and the verdict that the plan gives it."""
 
 from __future__ import annotations
 
