@@ -266,7 +266,7 @@ class AgentCall(Call):
         known = super().cause(error)
         if known is not None or not isinstance(error, Exception) or not self.hook.is_tested:
             return known
-        if not self.has_begun:
+        if not self.has_begun and isinstance(error, TypeError | ValueError | KeyError):
             return StopCause.INPUT_REJECTED  # an unanswered interrupt, a wrong limit, an input of a wrong shape
         if self.model_fault is not None and self.model_fault in chain_of(error):
             return provider_cause(error) or StopCause.MODEL_FAILURE

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from stopcause.receipts.faults import is_cancelled
+from stopcause.receipts.faults import chain_of, is_cancelled
 from stopcause.receipts.hooks.strands_causes import cause_of
 from stopcause.receipts.run import current
 from stopcause.receipts.vocabulary import ApprovalKind, Boundary, StopCause
@@ -72,6 +72,8 @@ class Call:
     # Hook events by the name of their class. Each method is given the event and the interrupts that it raised.
     events: Mapping[str, Callable[[Any, Any, Sequence[Any]], None]] = {}
 
+    reason: str | None = None  # a code beside the cause of an exception
+
     def __init__(self, hook: Hook, run: Run, owner: Foreign, waiting: Waiting) -> None:
         self.hook = hook
         self.run = run
@@ -124,34 +126,37 @@ class Call:
 
     def came_back(self, result: object) -> None:
         """The last item: it is over before its reader sees it, who may well leave then."""
-        if not self.is_over:
-            self.is_over = True
+        if self._is_first_end():
             self.run.in_flight_tools = 0
             self.run.end(result=result)
 
     def failed(self, error: BaseException) -> None:
         """An exception leaves it. A graph or swarm around it learns why, so that it says the same."""
-        if self.is_over:
-            return
-        self.is_over = True
-        cause = self.cause(error)
-        if self.outer is not None:
-            self.outer.is_child_cut_off = is_cancelled(error)
-            self.outer.child_fault = None if cause is None else (error, cause)
-        self.run.end(error, boundary=Boundary.EXCEPTION, cause=cause)
-        self.child_fault = self.host_fault = None  # an exception that is kept keeps every frame that it left
+        cause = None if self.is_over else self.cause(error)
+        if self._is_first_end():
+            if self.outer is not None:
+                self.outer.is_child_cut_off = is_cancelled(error)
+                self.outer.child_fault = None if cause is None else (error, cause)
+            self.run.end(error, boundary=Boundary.EXCEPTION, cause=cause, reason=self.reason)
 
     def left(self) -> None:
         """Its reader went away."""
-        if not self.is_over:
-            self.is_over = True
+        if self._is_first_end():
             self.run.end(GeneratorExit(), boundary=Boundary.EVENT_STREAM)
+
+    def _is_first_end(self) -> bool:
+        if self.is_over:
+            return False
+        self.is_over = True
+        self.child_fault = self.host_fault = None  # an exception that is kept keeps every frame that it left
+        return True
 
     def cause(self, error: BaseException) -> StopCause | None:
         """What an exception that leaves it means; None: the common map is asked."""
         if self.child_fault is not None and self.child_fault[0] is error:
             return self.child_fault[1]
-        return StopCause.HOST_ERROR if error is self.host_fault else cause_of(error)
+        is_hosts = self.host_fault is not None and self.host_fault in chain_of(error)
+        return StopCause.HOST_ERROR if is_hosts else cause_of(error)
 
     # Waits ------------------------------------------------------------------------------------------------------------
 
@@ -168,15 +173,15 @@ class Call:
                 interrupt_id, asked.kind, tool=asked.tool, tool_call_id=asked.tool_call_id, raised_by=asked.run_id,
                 resume_token=session, resumable=True if session else None, metadata=interrupt.reason,
             )  # fmt: skip
-            self._waiting.add(place, interrupt_id, asked._replace(run_id=self.run.run_id))
+            call_id = None if asked.run_id else asked.tool_call_id  # a child's call is decided in the child
+            self._waiting.add(place, interrupt_id, asked._replace(tool_call_id=call_id, run_id=self.run.run_id))
             if self.outer is not None:
                 self.outer.asked[interrupt_id] = asked._replace(run_id=self.run.run_id)
 
     def _asked(self, interrupt_id: str) -> Asked:
         """Who asked. An agent that is a tool hands an interrupt on with its own words before the id."""
-        told = self.asked.get(interrupt_id, Asked())
         inner = (each for known, each in self.asked.items() if each.run_id and interrupt_id.endswith(known))
-        return told if told.run_id else told._replace(run_id=next((each.run_id for each in inner), None))
+        return next(inner, None) or self.asked.get(interrupt_id, Asked())
 
     def resume(self, prompt: object, place: object) -> None:
         """Its input answers interrupts: whose they are, and which. What the answers say is not read."""

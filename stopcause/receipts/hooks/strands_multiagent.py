@@ -47,7 +47,6 @@ class GraphCall(Call):
 
     session: str | None = None
     place: object = None
-    is_denied = False
 
     def describe(self, task: object) -> None:
         """What is known before it begins."""
@@ -77,7 +76,8 @@ class GraphCall(Call):
             self._result(item["result"])
 
     def _before_node(self, event: Foreign, interrupts: Sequence[Any]) -> None:
-        self.is_denied = self.is_denied or bool(getattr(event, "cancel_node", False))
+        if getattr(event, "cancel_node", False):
+            self.reason = causes.NODE_DENIED
         for interrupt in interrupts:
             self.asked[str(interrupt.id)] = Asked()
 
@@ -101,8 +101,8 @@ class GraphCall(Call):
 
     def _failed(self, result: Foreign) -> None:
         failed = [node for node in result.results.values() if _status(node) == "failed"]
-        if self.is_denied:
-            self._say(StopCause.GUARDRAIL, causes.NODE_DENIED)
+        if self.reason:
+            self._say(StopCause.GUARDRAIL, self.reason)
         elif failed and isinstance(failed[-1].result, BaseException):
             self._say(self._cause_of_node(failed[-1]), None, failed[-1].result)
         elif failed:  # a node that was cancelled comes back as failed, without an error
@@ -119,7 +119,7 @@ class GraphCall(Call):
 
     def cause(self, error: BaseException) -> StopCause | None:
         """As its child said; a node that ran out of time raises an error of no class of its own."""
-        if self.is_denied:
+        if self.reason == causes.NODE_DENIED and isinstance(error, Exception):
             return StopCause.GUARDRAIL
         return super().cause(error) or (StopCause.TIME_LIMIT if self._is_time_out(error) else None)
 
