@@ -105,7 +105,7 @@ async def _in_conversation() -> None:
 
 async def _batched() -> None:
     """The provider works on the answer in a batch; the run ends meanwhile, and another collects it."""
-    options = {"output": [str, output.PendingModelResponse], "capabilities": [_batching()]}
+    options: dict[str, Any] = {"output": [str, output.PendingModelResponse], "capabilities": [_batching()]}
     made = agent(text(), **options)
     first = await made.run(PROMPT)
     await made.run(message_history=first.all_messages())
@@ -155,7 +155,7 @@ PATHS = [
     *_twice("edited", "The answer was yes, with other arguments.",
             lambda: _resumed(ToolApproved(override_args={})), _ANSWERED, _DONE),
     *_twice("denied", "The answer was no, and the model was told so.",
-            lambda: _resumed(ToolDenied("canary-7f3a")), _ANSWERED, _DONE),
+            lambda: _resumed(ToolDenied("canary-7f3a")), _ANSWERED, ("FALSE_COMPLETE", "denied")),
     *_twice("approved-elsewhere", "Another process brings the answer, with the stored history.", _elsewhere,
             _ANSWERED, _DONE),
     *_twice("approved-then-fails", "The gated call ran and failed.", expecting(Scripted, _then_fails),

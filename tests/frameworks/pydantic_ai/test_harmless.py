@@ -284,9 +284,7 @@ def _spans() -> list[Any]:
     made: Agent[None, str] = Agent(TestModel(), name="order-agent")
     made.instrument = InstrumentationSettings(tracer_provider=provider)
     made.run_sync(PROMPT)
-    return [
-        (span.name, sorted(span.attributes or ()), span.status.status_code) for span in exporter.get_finished_spans()
-    ]
+    return list(exporter.get_finished_spans())
 
 
 def test_an_untested_version_is_read_by_its_exceptions_only(monkeypatch: pytest.MonkeyPatch) -> None:
