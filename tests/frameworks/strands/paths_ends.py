@@ -85,7 +85,7 @@ def _overflow(*turns: Turn) -> Agent:
 
 
 def _throttled(*turns: Turn) -> Agent:
-    from strands.event_loop._retry import ModelRetryStrategy
+    from strands.event_loop._retry import ModelRetryStrategy  # noqa: PLC0415 - not in 1.16
 
     strategy = ModelRetryStrategy(max_attempts=2, initial_delay=0, max_delay=0)
     return agent(Turn(error=ModelThrottledException("canary-7f3a")), *turns, retry_strategy=strategy)
@@ -109,7 +109,7 @@ def _denied(event: type, name: str, *turns: Turn) -> None:
 
 
 def _turn_ended_by_hook() -> None:
-    from strands.hooks import AfterToolsEvent
+    from strands.hooks import AfterToolsEvent  # noqa: PLC0415 - not in 1.16
 
     _denied(AfterToolsEvent, "end_turn", call())
 
@@ -125,7 +125,10 @@ PATHS = [
     Path_("in-a-block", "the host's own block and the agent in it are one run", UNPROVEN, _in_a_block),
     Path_("side-by-side", "two agents at once are two runs; the second is judged", UNPROVEN, _side_by_side, judged=1),
     Path_(
-        "labelled", "labels are taken from the trace attributes, by the keys that are allowed", UNPROVEN, _labelled,
+        "labelled",
+        "labels are taken from the trace attributes, by the keys that are allowed",
+        UNPROVEN,
+        _labelled,
         {"label_keys": ["team"]},
     ),
     Path_("stop-sequence", "a stop sequence is an ordinary end", UNPROVEN, lambda: _stops("stop_sequence")),
@@ -135,51 +138,75 @@ PATHS = [
     Path_("structured-directly", "the deprecated method, which skips the loop", UNPROVEN, _structured_directly),
     Path_("goes-on", "a hook gave it new input after its end: one invocation, one run", UNPROVEN, _goes_on),
     Path_(
-        "turn-limit", "as many turns as allowed, and the model wanted more", ("BOUNDED_STOP", "step_limit"),
+        "turn-limit",
+        "as many turns as allowed, and the model wanted more",
+        ("BOUNDED_STOP", "step_limit"),
         lambda: _limited(2, {"turns": 2}),
     ),
     Path_("turn-limit-reached", "done on the last turn allowed", UNPROVEN, lambda: _limited(1, {"turns": 2})),
     Path_(
-        "total-tokens", "the token budget of the call is used up", ("BOUNDED_STOP", "token_budget"),
+        "total-tokens",
+        "the token budget of the call is used up",
+        ("BOUNDED_STOP", "token_budget"),
         lambda: _limited(2, {"total_tokens": 50}),
     ),
     Path_(
-        "output-tokens", "the budget of tokens that the model writes is used up", ("BOUNDED_STOP", "token_budget"),
+        "output-tokens",
+        "the budget of tokens that the model writes is used up",
+        ("BOUNDED_STOP", "token_budget"),
         lambda: _limited(2, {"turns": 9, "output_tokens": 6}),
     ),
     Path_("max-tokens", "one answer was cut off: an exception", ("BOUNDED_STOP", "output_cap"), _cut),
     Path_(
-        "context-overflow", "the window is full and nothing can be dropped", ("BOUNDED_STOP", "context_limit"),
+        "context-overflow",
+        "the window is full and nothing can be dropped",
+        ("BOUNDED_STOP", "context_limit"),
         lambda: failing(lambda: _overflow(*[Turn(error=ContextWindowOverflowException("x"))] * 9)("Go.")),
     ),
     Path_("context-recovered", "the window was full, a part was dropped, and it went on", UNPROVEN, _shrinks),
     Path_(
-        "throttled", "the provider refused twice, and no more tries are allowed", ("FAILED", "quota"),
+        "throttled",
+        "the provider refused twice, and no more tries are allowed",
+        ("FAILED", "quota"),
         lambda: failing(lambda: _throttled(Turn(error=ModelThrottledException("x")))("Go.")),
     ),
-    Path_("throttled-once", "the provider refused once; a retry recovered it", UNPROVEN, lambda: _throttled(say())("Go.")),
     Path_(
-        "content-filtered", "the provider's filter cut the answer", ("FAILED", "content_filter"),
+        "throttled-once", "the provider refused once; a retry recovered it", UNPROVEN, lambda: _throttled(say())("Go.")
+    ),
+    Path_(
+        "content-filtered",
+        "the provider's filter cut the answer",
+        ("FAILED", "content_filter"),
         lambda: _stops("content_filtered"),
     ),
     Path_(
-        "guardrail", "a guardrail of the operator's at the provider stepped in", ("BOUNDED_STOP", "guardrail"),
+        "guardrail",
+        "a guardrail of the operator's at the provider stepped in",
+        ("BOUNDED_STOP", "guardrail"),
         lambda: _stops("guardrail_intervened"),
     ),
     Path_("refusal", "the model declined; Strands hands the word on", ("FAILED", "refusal"), lambda: _stops("refusal")),
     Path_(
-        "unknown-stop", "a stop reason that nobody knows is no proof of an end", ("UNCERTAIN", "finish_unknown"),
+        "unknown-stop",
+        "a stop reason that nobody knows is no proof of an end",
+        ("UNCERTAIN", "finish_unknown"),
         lambda: _stops("whatever_it_means"),
     ),
     Path_("empty", "it came back with nothing", ("FALSE_COMPLETE", "empty_output"), lambda: agent(Turn())("Go.")),
     Path_(
-        "invocation-denied", "a hook refused the whole invocation, which the caller sees as an ordinary end",
-        ("BOUNDED_STOP", "guardrail"), lambda: _denied(BeforeInvocationEvent, "cancel"),
+        "invocation-denied",
+        "a hook refused the whole invocation, which the caller sees as an ordinary end",
+        ("BOUNDED_STOP", "guardrail"),
+        lambda: _denied(BeforeInvocationEvent, "cancel"),
     ),
     Path_(
-        "model-call-denied", "a hook refused the call of the model", ("BOUNDED_STOP", "guardrail"),
+        "model-call-denied",
+        "a hook refused the call of the model",
+        ("BOUNDED_STOP", "guardrail"),
         lambda: _denied(BeforeModelCallEvent, "cancel"),
     ),
-    Path_("turn-ended-by-hook", "a hook ended the turn after its tools: that was enough", UNPROVEN, _turn_ended_by_hook),
+    Path_(
+        "turn-ended-by-hook", "a hook ended the turn after its tools: that was enough", UNPROVEN, _turn_ended_by_hook
+    ),
     Path_("tool-cancelled", "a hook cancelled a call by itself, and the model went on", UNPROVEN, _hidden_tool),
-]  # fmt: skip
+]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import threading
 from typing import Any
@@ -59,10 +60,8 @@ async def _twice_at_once() -> None:
     made = agent(say(pause=0.05))
     first = asyncio.create_task(made.invoke_async("Go."))
     await asyncio.sleep(0.01)
-    try:
+    with contextlib.suppress(Exception):
         await made.invoke_async("Go too.")
-    except Exception:
-        pass
     await first
 
 
@@ -130,12 +129,8 @@ async def _reader_forgets() -> None:
 
 
 @tool
-def ask_expert(question: str = "") -> str:
-    """An agent that is called as any tool.
-
-    Args:
-        question: what.
-    """
+def ask_expert() -> str:
+    """An agent that is called as any tool."""
     return str(agent(say(), name="expert")("Go."))
 
 
@@ -161,45 +156,86 @@ def finish(tool_context: ToolContext) -> str:
 
 PATHS = [
     Path_(
-        "model-fails", "the model's client raised, and nothing recovered it", ("FAILED", "model_failure"),
+        "model-fails",
+        "the model's client raised, and nothing recovered it",
+        ("FAILED", "model_failure"),
         lambda: _model_fails(ServiceDown("canary-7f3a")),
     ),
     Path_(
-        "model-fails-plainly", "an error of no provider's class, but it came out of the model", ("FAILED", "model_failure"),
+        "model-fails-plainly",
+        "an error of no provider's class, but it came out of the model",
+        ("FAILED", "model_failure"),
         lambda: _model_fails(Scripted("canary-7f3a")),
     ),
     Path_("hook-raises", "a hook of the program's raised", ("FAILED", "host_error"), _hook_raises),
     Path_("handler-raises", "the program's callback handler raised", ("FAILED", "host_error"), _handler_raises),
-    Path_("tool-fails", "a tool raised; the model was told and went on", UNPROVEN, lambda: agent(call("breaks"), say())("Go.")),
     Path_(
-        "tool-invented", "the model called a tool that is not there, and went on", UNPROVEN,
+        "tool-fails",
+        "a tool raised; the model was told and went on",
+        UNPROVEN,
+        lambda: agent(call("breaks"), say())("Go."),
+    ),
+    Path_(
+        "tool-invented",
+        "the model called a tool that is not there, and went on",
+        UNPROVEN,
         lambda: agent(call("canary7f3a"), say())("Go."),
     ),
-    Path_("limits-refused", "the limits are no limits: refused before any turn", ("FAILED", "input_rejected"), _bad_limits),
+    Path_(
+        "limits-refused", "the limits are no limits: refused before any turn", ("FAILED", "input_rejected"), _bad_limits
+    ),
     Path_("input-refused", "the input is none: refused before any turn", ("FAILED", "input_rejected"), _bad_input),
-    Path_("twice-at-once", "a second call while the first goes on is refused", ("FAILED", "input_rejected"), _twice_at_once, judged=1),
+    Path_(
+        "twice-at-once",
+        "a second call while the first goes on is refused",
+        ("FAILED", "input_rejected"),
+        _twice_at_once,
+        judged=1,
+    ),
     Path_("cancel", "agent.cancel() was seen and ended it", ABORTED, _cancel),
     Path_("cancel-signal", "the caller's own signal ended it", ABORTED, _cancel_signal),
-    Path_("cancel-deferred", "a tool or hook said that this batch was the last: that is done, not aborted", UNPROVEN, _cancel_deferred),
-    Path_("finish-flag", "a tool ended the loop by the flag", UNPROVEN, lambda: agent(call("finish"), tools=[finish])("Go.")),
+    Path_(
+        "cancel-deferred",
+        "a tool or hook said that this batch was the last: that is done, not aborted",
+        UNPROVEN,
+        _cancel_deferred,
+    ),
+    Path_(
+        "finish-flag",
+        "a tool ended the loop by the flag",
+        UNPROVEN,
+        lambda: agent(call("finish"), tools=[finish])("Go."),
+    ),
     Path_("task-cancelled", "its task was cancelled while the model answered", ABORTED, _task_cancelled),
     Path_("tool-cut-off", "its task was cancelled while a tool ran: one was in flight", ABORTED, _tool_cancelled),
     Path_(
-        "timed-out", "the host's time limit fired and nothing had been reached", ("STUCK", "time_limit"),
+        "timed-out",
+        "the host's time limit fired and nothing had been reached",
+        ("STUCK", "time_limit"),
         lambda: _timed_out(say(pause=5)),
     ),
     Path_(
-        "timed-out-with-progress", "the host's time limit fired; a tool had answered before", ("BOUNDED_STOP", "time_limit"),
+        "timed-out-with-progress",
+        "the host's time limit fired; a tool had answered before",
+        ("BOUNDED_STOP", "time_limit"),
         lambda: _timed_out(call(), say(pause=5)),
     ),
     Path_("reader-leaves", "whoever read the stream closed it", ABORTED, _reader_leaves),
-    Path_("reader-leaves-with-result", "the reader closed it once it had the result: it was over", UNPROVEN, _reader_leaves_with_result),
+    Path_(
+        "reader-leaves-with-result",
+        "the reader closed it once it had the result: it was over",
+        UNPROVEN,
+        _reader_leaves_with_result,
+    ),
     Path_("reader-forgets", "nobody reads the stream any more; it is collected", ABORTED, _reader_forgets),
     Path_("agent-in-tool", "a tool runs another agent: a child", UNPROVEN, _agent_in_tool),
     Path_("agent-as-tool", "an agent is a tool: a child", UNPROVEN, _agent_as_tool),
     Path_("agent-as-tool-fails", "the child failed; the parent was told and went on", UNPROVEN, _agent_as_tool_fails),
     Path_(
-        "agent-as-tool-failed", "the same, and the child is judged", ("FAILED", "model_failure"), _agent_as_tool_fails,
+        "agent-as-tool-failed",
+        "the same, and the child is judged",
+        ("FAILED", "model_failure"),
+        _agent_as_tool_fails,
         judged=1,
     ),
-]  # fmt: skip
+]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from typing import Any
 
 from strands import Agent
@@ -34,7 +35,7 @@ def _graph(*agents: Agent, hooks: tuple[On, ...] = (), **bounds: float) -> Graph
     names = [each.name for each in agents]
     for each in agents:
         builder.add_node(each, each.name)
-    for before, after in zip(names, names[1:], strict=False):
+    for before, after in itertools.pairwise(names):
         builder.add_edge(before, after)
     builder.set_entry_point(names[0])
     builder.set_graph_id("claims")
@@ -67,7 +68,7 @@ def _nested() -> None:
 
 
 def _node_denied() -> None:
-    from strands.hooks import BeforeNodeCallEvent
+    from strands.hooks import BeforeNodeCallEvent  # noqa: PLC0415 - not in 1.16
 
     failing(lambda: _graph(*_two(), hooks=(setting(BeforeNodeCallEvent, "cancel_node", "canary-7f3a"),))("Go."))
 
@@ -85,7 +86,7 @@ def _waits(*, is_answered: bool) -> None:
 
 
 def _node_asks() -> None:
-    from strands.hooks import BeforeNodeCallEvent
+    from strands.hooks import BeforeNodeCallEvent  # noqa: PLC0415 - not in 1.16
 
     _graph(*_two(), hooks=(answers_with(BeforeNodeCallEvent, lambda event: event.interrupt("sure")),))("Go.")
 
@@ -120,49 +121,104 @@ def _ping_pong(**bounds: Any) -> None:
 
 
 PATHS = [
-    Path_("graph", "two agents one after the other; nobody looked at the destination", UNPROVEN, lambda: _graph(*_two())("Go.")),
+    Path_(
+        "graph",
+        "two agents one after the other; nobody looked at the destination",
+        UNPROVEN,
+        lambda: _graph(*_two())("Go."),
+    ),
     Path_("graph-fans-out", "two at once after one", UNPROVEN, _fans_out),
     Path_("graph-in-graph", "a graph that is a node", UNPROVEN, _nested),
     Path_(
-        "graph-node-limit", "as many nodes as allowed, and more were due", ("BOUNDED_STOP", "step_limit"),
+        "graph-node-limit",
+        "as many nodes as allowed, and more were due",
+        ("BOUNDED_STOP", "step_limit"),
         lambda: _graph(*_two(), max_node_executions=1)("Go."),
     ),
     Path_(
-        "graph-timed-out", "its time was over after a node was done", ("BOUNDED_STOP", "time_limit"),
+        "graph-timed-out",
+        "its time was over after a node was done",
+        ("BOUNDED_STOP", "time_limit"),
         lambda: _graph(*_two((say(pause=0.05),)), execution_timeout=0.01)("Go."),
     ),
     Path_(
-        "graph-node-timed-out", "the only node ran out of time with nothing done", ("STUCK", "time_limit"),
+        "graph-node-timed-out",
+        "the only node ran out of time with nothing done",
+        ("STUCK", "time_limit"),
         lambda: failing(lambda: _graph(agent(say(pause=5), name="reader"), node_timeout=0.1)("Go.")),
     ),
     Path_(
-        "graph-node-fails", "a node's model failed, which ends the graph", ("FAILED", "model_failure"),
+        "graph-node-fails",
+        "a node's model failed, which ends the graph",
+        ("FAILED", "model_failure"),
         lambda: failing(lambda: _graph(*_two((Turn(error=Scripted("canary-7f3a")),)))("Go.")),
     ),
     Path_("graph-node-denied", "a hook refused a node", ("BOUNDED_STOP", "guardrail"), _node_denied),
-    Path_("graph-node-cancelled", "a node's agent was cancelled: the graph says failed, without an error", ABORTED, _node_cancelled),
-    Path_("graph-waits", "a node's agent waits, so the graph does", ("WAITING_UNROUTED", "resume_token"), lambda: _waits(is_answered=False), ROUTED),
-    Path_("graph-answered", "the answers went through the graph", ("WAITING", "answered"), lambda: _waits(is_answered=True), ROUTED),
-    Path_("graph-resumed", "the graph that resumed it finished", UNPROVEN, lambda: _waits(is_answered=True), ROUTED, judged=2),
+    Path_(
+        "graph-node-cancelled",
+        "a node's agent was cancelled: the graph says failed, without an error",
+        ABORTED,
+        _node_cancelled,
+    ),
+    Path_(
+        "graph-waits",
+        "a node's agent waits, so the graph does",
+        ("WAITING_UNROUTED", "resume_token"),
+        lambda: _waits(is_answered=False),
+        ROUTED,
+    ),
+    Path_(
+        "graph-answered",
+        "the answers went through the graph",
+        ("WAITING", "answered"),
+        lambda: _waits(is_answered=True),
+        ROUTED,
+    ),
+    Path_(
+        "graph-resumed",
+        "the graph that resumed it finished",
+        UNPROVEN,
+        lambda: _waits(is_answered=True),
+        ROUTED,
+        judged=2,
+    ),
     Path_("graph-node-asks", "a hook of the graph asks before a node", ("WAITING_UNROUTED", "owner"), _node_asks),
     Path_("graph-left", "whoever read the stream closed it", ABORTED, _left),
     Path_("graph-cancelled", "its task was cancelled", ABORTED, _cancelled),
-    Path_("swarm", "one agent hands over to the other, which finishes", UNPROVEN, lambda: _swarm(*_two((_hand("writer"), say())))),
-    Path_("swarm-handoff-limit", "as many turns of agents as allowed", ("BOUNDED_STOP", "step_limit"), lambda: _ping_pong(max_handoffs=3)),
     Path_(
-        "swarm-repeats", "the same two agents hand over to each other: its detector fired", ("STUCK", "loop_guard"),
+        "swarm",
+        "one agent hands over to the other, which finishes",
+        UNPROVEN,
+        lambda: _swarm(*_two((_hand("writer"), say()))),
+    ),
+    Path_(
+        "swarm-handoff-limit",
+        "as many turns of agents as allowed",
+        ("BOUNDED_STOP", "step_limit"),
+        lambda: _ping_pong(max_handoffs=3),
+    ),
+    Path_(
+        "swarm-repeats",
+        "the same two agents hand over to each other: its detector fired",
+        ("STUCK", "loop_guard"),
         lambda: _ping_pong(repetitive_handoff_detection_window=4, repetitive_handoff_min_unique_agents=3),
     ),
     Path_(
-        "swarm-timed-out", "its time was over after an agent was done", ("BOUNDED_STOP", "time_limit"),
+        "swarm-timed-out",
+        "its time was over after an agent was done",
+        ("BOUNDED_STOP", "time_limit"),
         lambda: _swarm(*_two((_hand("writer"), say(pause=0.05))), execution_timeout=0.02),
     ),
     Path_(
-        "swarm-node-fails", "an agent's model failed; the swarm says failed, without raising", ("FAILED", "model_failure"),
+        "swarm-node-fails",
+        "an agent's model failed; the swarm says failed, without raising",
+        ("FAILED", "model_failure"),
         lambda: _swarm(*_two((Turn(error=ServiceDown("canary-7f3a")),))),
     ),
     Path_(
-        "swarm-node-timed-out", "an agent ran out of time with nothing done", ("STUCK", "time_limit"),
+        "swarm-node-timed-out",
+        "an agent ran out of time with nothing done",
+        ("STUCK", "time_limit"),
         lambda: _swarm(agent(say(pause=5), name="reader"), node_timeout=0.1),
     ),
-]  # fmt: skip
+]

@@ -12,7 +12,18 @@ from strands.session.file_session_manager import FileSessionManager
 from strands.types.tools import ToolContext
 
 from tests.frameworks.harness import Path_
-from tests.frameworks.strands.models import agent, answers, ask_before, call, failing, look_up, pay, say, tool
+from tests.frameworks.strands.models import (
+    agent,
+    answers,
+    answers_with,
+    ask_before,
+    call,
+    failing,
+    look_up,
+    pay,
+    say,
+    tool,
+)
 from tests.frameworks.strands.paths_ends import UNPROVEN
 
 ROUTED = {"route": {"owner": "finance", "due_s": 3600}}
@@ -64,7 +75,7 @@ def _wrong_answer() -> None:
     failing(lambda: made([{"interruptResponse": {"interruptId": "v1:none", "response": "y"}}]))
 
 
-def _other_process(*, is_judged_late: bool = False) -> None:
+def _other_process() -> None:
     """The same session in a new agent object, as after a restart."""
     folder = tempfile.mkdtemp()
 
@@ -90,9 +101,7 @@ def _sub_agent(*, is_answered: bool) -> None:
 
 
 def _before_tools() -> None:
-    from strands.hooks import BeforeToolsEvent
-
-    from tests.frameworks.strands.models import answers_with
+    from strands.hooks import BeforeToolsEvent  # noqa: PLC0415 - not in 1.16
 
     agent(call("pay"), hooks=[answers_with(BeforeToolsEvent, lambda event: event.interrupt("sure"))])("Go.")
 
@@ -113,51 +122,146 @@ def _run(made: Callable[[], Agent]) -> Callable[[], Any]:
 
 
 PATHS = [
-    Path_("approval", "a hook asks before a call; nobody is named who answers", ("WAITING_UNROUTED", "owner"), _run(_payer)),
     Path_(
-        "approval-live", "somebody answers, but only the live agent keeps the state: nothing names it",
-        ("WAITING_UNROUTED", "resume_token"), _run(_payer), ROUTED,
+        "approval",
+        "a hook asks before a call; nobody is named who answers",
+        ("WAITING_UNROUTED", "owner"),
+        _run(_payer),
     ),
     Path_(
-        "approval-routed", "owner and deadline from the route, the session names the paused state", ("WAITING", "tool_call"),
-        _run(lambda: _payer(session_manager=_session())), ROUTED,
+        "approval-live",
+        "somebody answers, but only the live agent keeps the state: nothing names it",
+        ("WAITING_UNROUTED", "resume_token"),
+        _run(_payer),
+        ROUTED,
     ),
     Path_(
-        "approval-keys", "owner and deadline are in the interrupt's reason, under keys that are allowed",
+        "approval-routed",
+        "owner and deadline from the route, the session names the paused state",
+        ("WAITING", "tool_call"),
+        _run(lambda: _payer(session_manager=_session())),
+        ROUTED,
+    ),
+    Path_(
+        "approval-keys",
+        "owner and deadline are in the interrupt's reason, under keys that are allowed",
         ("WAITING", "tool_call"),
         _run(
             lambda: _payer(
                 session_manager=_session(),
-                reason={"who": "finance", "until": (datetime.now(UTC) + timedelta(hours=1)).isoformat(), "text": "canary-7f3a"},
+                reason={
+                    "who": "finance",
+                    "until": (datetime.now(UTC) + timedelta(hours=1)).isoformat(),
+                    "text": "canary-7f3a",
+                },
             )
         ),
         {"approval_keys": {"owner": "who", "deadline": "until"}},
     ),
-    Path_("approval-overdue", "routed, and nobody answered in time", ("WAITING_UNROUTED", "overdue"),
-          _run(lambda: _payer(session_manager=_session())), ROUTED, after_s=7200),
-    Path_("approved", "answered; the run that waited is resolved by the one that resumed it", ("WAITING", "answered"),
-          lambda: _answered("y"), ROUTED),
+    Path_(
+        "approval-overdue",
+        "routed, and nobody answered in time",
+        ("WAITING_UNROUTED", "overdue"),
+        _run(lambda: _payer(session_manager=_session())),
+        ROUTED,
+        after_s=7200,
+    ),
+    Path_(
+        "approved",
+        "answered; the run that waited is resolved by the one that resumed it",
+        ("WAITING", "answered"),
+        lambda: _answered("y"),
+        ROUTED,
+    ),
     Path_("approved-resumed", "the run that resumed it finished", UNPROVEN, lambda: _answered("y"), ROUTED, judged=1),
-    Path_("denied", "answered with a no: the call was cancelled and did not run", ("WAITING", "answered"),
-          lambda: _answered("n"), ROUTED),
-    Path_("denied-resumed", "after a no the model went on and finished", UNPROVEN, lambda: _answered("n"), ROUTED, judged=1),
-    Path_("tool-asks", "a tool asks for an answer", ("WAITING_UNROUTED", "owner"), lambda: _tool_asks(is_answered=False)),
-    Path_("tool-answered", "the answer came, and the tool went on with it", ("WAITING", "answered"),
-          lambda: _tool_asks(is_answered=True)),
+    Path_(
+        "denied",
+        "answered with a no: the call was cancelled and did not run",
+        ("WAITING", "answered"),
+        lambda: _answered("n"),
+        ROUTED,
+    ),
+    Path_(
+        "denied-resumed",
+        "after a no the model went on and finished",
+        ("FALSE_COMPLETE", "denied"),
+        lambda: _answered("n"),
+        ROUTED,
+        judged=1,
+    ),
+    Path_(
+        "tool-asks", "a tool asks for an answer", ("WAITING_UNROUTED", "owner"), lambda: _tool_asks(is_answered=False)
+    ),
+    Path_(
+        "tool-answered",
+        "the answer came, and the tool went on with it",
+        ("WAITING", "answered"),
+        lambda: _tool_asks(is_answered=True),
+    ),
     Path_("two-at-once", "two calls of one turn, both wait", ("WAITING_UNROUTED", "owner"), _two_at_once),
-    Path_("new-prompt", "something else was asked while it waits: refused", ("FAILED", "input_rejected"), _new_prompt, judged=1),
-    Path_("new-prompt-waits", "the same; the wait is still open", ("WAITING_UNROUTED", "resume_token"), _new_prompt, ROUTED),
-    Path_("wrong-answer", "an answer to something that was not asked: refused", ("FAILED", "input_rejected"), _wrong_answer, judged=1),
-    Path_("other-process", "a new agent object resumes from the session", ("WAITING", "answered"), _other_process, ROUTED),
-    Path_("fails-after-yes", "approved, and the tool then failed; the model was told", ("WAITING", "answered"), _tool_fails_after_yes),
-    Path_("sub-agent-asks", "the agent that is a tool asks, so its parent waits", ("WAITING_UNROUTED", "resume_token"),
-          lambda: _sub_agent(is_answered=False), ROUTED),
-    Path_("sub-agent-answered", "the answer goes through the parent to the child", ("WAITING", "answered"),
-          lambda: _sub_agent(is_answered=True), ROUTED),
+    Path_(
+        "new-prompt",
+        "something else was asked while it waits: refused",
+        ("FAILED", "input_rejected"),
+        _new_prompt,
+        judged=1,
+    ),
+    Path_(
+        "new-prompt-waits",
+        "the same; the wait is still open",
+        ("WAITING_UNROUTED", "resume_token"),
+        _new_prompt,
+        ROUTED,
+    ),
+    Path_(
+        "wrong-answer",
+        "an answer to something that was not asked: refused",
+        ("FAILED", "input_rejected"),
+        _wrong_answer,
+        judged=1,
+    ),
+    Path_(
+        "other-process", "a new agent object resumes from the session", ("WAITING", "answered"), _other_process, ROUTED
+    ),
+    Path_(
+        "fails-after-yes",
+        "approved, and the tool then failed; the model was told",
+        ("WAITING", "answered"),
+        _tool_fails_after_yes,
+    ),
+    Path_(
+        "sub-agent-asks",
+        "the agent that is a tool asks, so its parent waits",
+        ("WAITING_UNROUTED", "resume_token"),
+        lambda: _sub_agent(is_answered=False),
+        ROUTED,
+    ),
+    Path_(
+        "sub-agent-answered",
+        "the answer goes through the parent to the child",
+        ("WAITING", "answered"),
+        lambda: _sub_agent(is_answered=True),
+        ROUTED,
+    ),
     Path_("before-tools", "a hook asks before the whole batch of calls", ("WAITING_UNROUTED", "owner"), _before_tools),
-    Path_("checkpoint", "a durable pause that nobody continues", ("WAITING_UNROUTED", "owner"), lambda: _checkpoint(is_resumed=False)),
-    Path_("checkpoint-routed", "a durable pause in a session, and somebody continues it", ("WAITING", "external"),
-          lambda: _checkpoint(is_resumed=False, session_manager=_session()), ROUTED),
-    Path_("checkpoint-continued", "each pause is taken up by the next run", ("WAITING", "answered"), lambda: _checkpoint(is_resumed=True)),
+    Path_(
+        "checkpoint",
+        "a durable pause that nobody continues",
+        ("WAITING_UNROUTED", "owner"),
+        lambda: _checkpoint(is_resumed=False),
+    ),
+    Path_(
+        "checkpoint-routed",
+        "a durable pause in a session, and somebody continues it",
+        ("WAITING", "external"),
+        lambda: _checkpoint(is_resumed=False, session_manager=_session()),
+        ROUTED,
+    ),
+    Path_(
+        "checkpoint-continued",
+        "each pause is taken up by the next run",
+        ("WAITING", "answered"),
+        lambda: _checkpoint(is_resumed=True),
+    ),
     Path_("checkpoint-finished", "the last of them finished", UNPROVEN, lambda: _checkpoint(is_resumed=True), judged=2),
-]  # fmt: skip
+]
