@@ -7,7 +7,6 @@ recorded as every other and never looked at itself: that would not end.
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import threading
 import time
@@ -50,10 +49,11 @@ class Validators:
     def begin(self) -> None:
         """Starts the thread, early: once the interpreter ends none can be started (from Python 3.12 on)."""
         if self._functions and self._thread is None:
-            thread = threading.Thread(target=self._work, name="stopcause-validators", daemon=True)
-            with contextlib.suppress(RuntimeError):  # the system has none left; `take` tries again
-                thread.start()
-                self._thread = thread
+            self._thread = threading.Thread(target=self._work, name="stopcause-validators", daemon=True)
+            try:
+                self._thread.start()
+            except RuntimeError:  # the system has none left; `take` tries again
+                self._thread = None
 
     def take(self, run: Run, cause: StopCause, *, is_look: bool) -> str | None:
         """A run is over. Only one that ended as if done is looked at.
@@ -74,17 +74,21 @@ class Validators:
 
     def wait(self, timeout: float | None) -> bool:
         """Waits until all that was taken so far is looked at. False: it is not. A validator never waits for itself."""
-        if self._thread is None or looking.get():
+        if self._is_closed() or looking.get():
             return True
         reached = threading.Event()
         self._queue.put(reached)
-        return reached.wait(timeout)
+        # Asked after: where `close` was before us, nothing was left to look at; else its mark comes behind ours.
+        return self._is_closed() or reached.wait(timeout)
 
     def close(self) -> None:
-        """Ends the thread after what it has."""
+        """Ends the thread, which has nothing to look at any more."""
         if self._thread is not None:
             self._thread = None
             self._queue.put(None)
+
+    def _is_closed(self) -> bool:
+        return self._thread is None
 
     def _work(self) -> None:
         looking.set(True)

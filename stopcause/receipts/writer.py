@@ -157,12 +157,12 @@ class Writer:
         with self._starting:
             if self._thread is None:
                 self._validators.begin()
-                thread = threading.Thread(target=self._work, name="stopcause", daemon=True)
+                self._thread = threading.Thread(target=self._work, name="stopcause", daemon=True)
                 try:
-                    thread.start()
+                    self._thread.start()  # it may be through, and have said so, before this returns
                 except RuntimeError:  # the interpreter ends, or the system has no thread left: the next run tries again
+                    self._thread = None
                     return
-                self._thread = thread
                 _wait_at_exit()
 
     # Behind -----------------------------------------------------------------------------------------------------------
