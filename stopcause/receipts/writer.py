@@ -245,11 +245,12 @@ class Writer:
 
     def _start(self, run: Run, held: dict[str, Any]) -> list[Draft]:
         self._open.add(run)
-        made = [records.started(run.as_of(held), process.identity())]
-        if run.resumes_run_id:
+        began = run.as_of(held)  # a decision that comes later has a record of its own
+        made = [records.started(began, process.identity())]
+        if began.resumes_run_id:
             made += [
                 records.decided(run, approval_id, decision, run.started_ns)
-                for approval_id, decision in run.answers
+                for approval_id, decision in began.answers
                 if decision is not None
             ]
         return made
