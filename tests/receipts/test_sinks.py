@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import builtins
 import logging
+import re
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import stopcause
+from stopcause.classifier.policy import policy_from_mapping
 from stopcause.receipts import capture
 from stopcause.receipts.sinks import NullSink, Spool, Tee
 from stopcause.receipts.testing import MemorySink
@@ -84,6 +89,29 @@ def test_a_spool_and_a_copy_hold_the_same(tmp_path: Path) -> None:
 
     assert copy.lines
     assert [line for line in spooled if b'"journal"' not in line] == copy.lines
+
+
+class World(dict[str, Any]):
+    """What the page's examples stand on: anything that they do not make themselves."""
+
+    def __missing__(self, name: str) -> object:
+        if hasattr(builtins, name):
+            raise KeyError(name)
+        return "x" if name == "key" else lambda *_: stopcause.run("agent").start().end()
+
+
+def test_the_page_is_true() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "sinks.md").read_text("utf-8")
+    examples = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    policies = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+
+    with capture.configured():
+        world = World()
+        for example in examples:
+            exec(example, world)  # noqa: S102 - the page is ours
+    for policy in policies:
+        assert policy_from_mapping(tomllib.loads(policy)).contracts["invoice-created"].issuers
+    assert (len(examples), len(policies)) == (4, 1)
 
 
 def test_past_everybody(caplog: pytest.LogCaptureFixture) -> None:

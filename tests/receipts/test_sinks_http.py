@@ -7,10 +7,15 @@ import errno
 import logging
 import os
 import socket
+import ssl
+import subprocess
+import sys
+import textwrap
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from http.client import HTTPConnection
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,6 +26,7 @@ from stopcause.receipts import capture, codec, model, sinks_http
 from stopcause.receipts.sinks import HttpSink
 from tests.receipts.receivers import Reply, Request, Script, Service, raw_service, service, unused_port
 
+ROOT = Path(__file__).parents[2]
 KEY = "canary-7f3a-key"
 AGAIN = os.strerror(errno.EAGAIN)
 LINES = [b'{"n":%d}' % number for number in range(5)]
@@ -245,6 +251,31 @@ def test_what_is_given_up_is_counted_in_the_next_record() -> None:
     assert sum(each or 0 for each in dropped) + len(dropped) == 4
 
 
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (socket.gaierror(-2, "canary"), "gaierror"),
+        (ssl.SSLCertVerificationError(1, "canary"), "SSLCertVerificationError"),
+        (ConnectionRefusedError(errno.ECONNREFUSED, "canary"), os.strerror(errno.ECONNREFUSED)),
+        (TimeoutError("canary"), "TimeoutError"),
+    ],
+)
+def test_why_it_cannot_be_reached_is_said_by_the_kind(
+    error: OSError, words: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def raising(*_: Any) -> None:  # noqa: ANN401 - whatever the library passes
+        monkeypatch.undo()
+        raise error
+
+    with service() as came, capture.configured(sink=http_sink(came.url)):
+        monkeypatch.setattr(HTTPConnection, "connect", raising)
+        stopcause.run("agent").start().end()
+        assert stopcause.flush(10)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"stopcause: records cannot be written ({words}); kept in memory meanwhile, at most 50000"
+    ]
+
+
 def test_nobody_there() -> None:
     with pytest.raises(ConnectionRefusedError):
         http_sink(f"http://127.0.0.1:{unused_port()}/v1/records").write(LINES)
@@ -347,6 +378,29 @@ def test_a_forked_child_has_a_connection_of_its_own() -> None:
 
         assert len({request.port for request in came.requests}) == 2
         assert len(came.taken) == 6
+
+
+# The end of the process -----------------------------------------------------------------------------------------------
+
+PROGRAM = """
+    import sys, stopcause
+    from stopcause.receipts.sinks import HttpSink
+    stopcause.configure(sink=HttpSink(sys.argv[1]))
+    with stopcause.run("agent"):
+        pass
+"""
+
+
+@pytest.mark.parametrize(("after", "arrive"), [(0.3, 2), (6.0, 0)])
+def test_a_program_that_just_ends_waits_two_seconds(after: float, arrive: int) -> None:
+    with service(lambda _request, _number: Reply(after=after)) as came:
+        begun = time.monotonic()
+        command = [sys.executable, "-c", textwrap.dedent(PROGRAM), came.url]
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+
+        assert (done.returncode, done.stderr) == (0, "")
+        assert time.monotonic() - begun < 6
+        assert len(came.taken) == arrive
 
 
 # The environment's proxy ----------------------------------------------------------------------------------------------
