@@ -42,8 +42,8 @@ CAUSES: dict[str, tuple[StopCause, str | None]] = {
 #   the host's own callback raised it               host_error, run_hooks
 #   it left a run inside this one                   tool_failure in a tool, else host_error, nested_run
 #   of the classes above                            as they say
-#   while a tool ran (UserError, what it raised)    tool_failure
 #   ModelBehaviorError after an answer with calls   malformed_call: unknown tool, arguments that are no JSON
+#   while a tool ran (UserError, what it raised)    tool_failure
 #   while the model was asked                       the provider's word, else model_failure
 #   ModelBehaviorError after any other answer       model_failure, invalid_output
 #   anything else                                   the provider's word, else host_error
@@ -298,7 +298,7 @@ def _cause_of(watch: Watch, error: BaseException, task: asyncio.Task[Any] | None
         return (StopCause.TOOL_FAILURE if watch.in_flight else StopCause.HOST_ERROR), "nested_run"
     if name in CAUSES:
         return CAUSES[name]
-    if watch.in_flight:
+    if watch.in_flight and name != "ModelBehaviorError":
         return StopCause.TOOL_FAILURE, None
     return _by_place(watch, error, is_of_model=name == "ModelBehaviorError")
 

@@ -24,11 +24,12 @@ class Waiter(NamedTuple):
 
     agent: str | None
     run_id: str
+    parent_run_id: str | None
     thread_id: str | None
 
 
 class Waits:
-    """Who waits for which call id, the newest 20,000; of one call the run that asked stands first."""
+    """Who waits for which call id, the newest 20,000."""
 
     def __init__(self) -> None:
         self._waiters: OrderedDict[str, tuple[Waiter, ...]] = OrderedDict()
@@ -37,10 +38,10 @@ class Waits:
         """The run of this agent that waits for a call."""
         return next((each for each in self._waiters.get(call_id, ()) if each.agent == agent), None)
 
-    def asker(self, call_id: str, agent: str | None) -> str | None:
-        """The nested run that asked first, where it was another agent's."""
-        first = next(iter(self._waiters.get(call_id, ())), None)
-        return first.run_id if first is not None and first.agent != agent else None
+    def asker(self, call_id: str, run: Run) -> str | None:
+        """The run inside this one that asked; after a resume it may stand inside the one that is resumed."""
+        outer = (run.run_id, run.resumes_run_id)
+        return next((each.run_id for each in self._waiters.get(call_id, ()) if each.parent_run_id in outer), None)
 
     def add(self, call_id: str, waiter: Waiter) -> None:
         """A run waits for a call. One that waits again after a resume takes the place of the one before it."""
@@ -59,17 +60,19 @@ def note_waits(hook: Hook, waits: Waits, run: Run, agent: str | None, result: ob
             call_id,
             tool=_tool_of(item),
             tool_call_id=call_id,
-            raised_by=None if call_id is None else waits.asker(call_id, agent),
+            raised_by=None if call_id is None else waits.asker(call_id, run),
             resumable=True,  # the result is back with the caller, and `to_state()` of it is all that a resume needs
             metadata=metadata,
         )
         if call_id is not None:
-            waits.add(call_id, Waiter(agent, run.run_id, run.thread_id))
+            waits.add(call_id, Waiter(agent, run.run_id, run.parent_run_id, run.thread_id))
     return bool(items)
 
 
 def note_resume(waits: Waits, run: Run, agent: str | None, state: Any) -> frozenset[str]:  # noqa: ANN401 - a RunState
-    """Says which run this one resumes, and what was decided. What is still open is no answer.
+    """Says which run this one resumes, and what was decided.
+
+    What is still open is no answer, and a run that brings none resumes nothing: it stops at once to wait again.
 
     Returns:
         The call ids that were approved: when one of them runs, that is an execution to tell of.
@@ -86,7 +89,8 @@ def note_resume(waits: Waits, run: Run, agent: str | None, state: Any) -> frozen
             decided[call_id] = Decision.APPROVED if approved else Decision.DENIED
     if resumed is not None:
         run.thread_id = run.thread_id or resumed.thread_id
-    run.resumed(None if resumed is None else resumed.run_id, decided)
+    if decided:
+        run.resumed(None if resumed is None else resumed.run_id, decided)
     return frozenset(call_id for call_id, decision in decided.items() if decision == Decision.APPROVED)
 
 
