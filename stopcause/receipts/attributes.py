@@ -22,6 +22,7 @@ Value = str | bool | int | float | tuple[str, ...]
 
 SCOPE: Final = "stopcause"
 _OPERATION: Final = "invoke_agent"
+_PLAIN = (str, int, float, bool)
 _TYPE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*([.:/][A-Za-z_][A-Za-z0-9_]*)*")
 
 
@@ -83,7 +84,14 @@ class Attribute(Word):
     ENVIRONMENT = "deployment.environment.name", "where it ran", "environment"
 
 
-_HEAD: Final = (Attribute.UID, Attribute.RUN_ID, Attribute.RUN_ATTEMPT)
+def _places(*names: Attribute) -> tuple[tuple[str, str, str], ...]:
+    """Name, field and field inside it ('' for none) of those that stand in the record. Worked out once."""
+    parts = ((str(name), *name.place.partition(".")) for name in names if name.place)
+    return tuple((name, field, inner) for name, field, _, inner in parts)
+
+
+_OF_ALL: Final = _places(Attribute.UID, Attribute.RUN_ID, Attribute.RUN_ATTEMPT)
+_OF_RECEIPT: Final = _places(*Attribute)
 
 
 def event_name(record: AnyRecord) -> str:
@@ -104,18 +112,31 @@ def attributes_of(record: AnyRecord, line: bytes) -> dict[str, Value]:
     Flat facts are for the receipt: they are what is searched and counted, and a receipt stands alone. Every other
     record says which run it belongs to, and is there to be read back.
     """
-    flat = Attribute if isinstance(record, model.RunStopped) else _HEAD
-    made: dict[Attribute, Any] = {name: _at(record, name.place) for name in flat if name.place}
-    made |= {Attribute.EVENT: event_name(record), Attribute.RECORD: line.decode()}
+    made: dict[str, Value] = {Attribute.EVENT.value: event_name(record), Attribute.RECORD.value: line.decode()}
     if isinstance(record, model.RunStopped):
-        made |= _worked_out(record)
-    return {str(name): _plain(value) for name, value in made.items() if value not in (None, ())}
+        made |= _held(record, _OF_RECEIPT)
+        made |= {str(name): value for name, value in _worked_out(record).items() if value}
+    else:
+        made |= _held(record, _OF_ALL)
+    return made
 
 
-def _worked_out(record: model.RunStopped) -> dict[Attribute, Any]:
+def _held(record: AnyRecord, places: tuple[tuple[str, str, str], ...]) -> dict[str, Value]:
+    """What stands in the record as it is; words of closed lists as the strings that they are."""
+    held, made = record.__dict__, {}
+    for name, field, inner in places:
+        value = held.get(field)
+        if inner and value is not None:
+            value = getattr(value, inner)
+        if value is not None:
+            made[name] = value if type(value) in _PLAIN else _plain(value)
+    return made
+
+
+def _worked_out(record: model.RunStopped) -> dict[Attribute, Value | None]:
     return {
         Attribute.FIRED: tuple(each.name for each in record.conditions or () if each.fired),
-        Attribute.WAITS: len(record.approvals) if record.approvals else None,
+        Attribute.WAITS: len(record.approvals or ()),
         Attribute.FOUND: tuple(dict.fromkeys(each.code for each in record.findings or ())),
         Attribute.OPERATION: _OPERATION,
         Attribute.ERROR_TYPE: error_type(record),
@@ -128,15 +149,5 @@ def error_type(record: model.RunStopped) -> str | None:
     return kind if kind and _TYPE_NAME.fullmatch(kind) and not is_personal(kind) else None
 
 
-def _at(record: AnyRecord, place: str) -> Any:  # noqa: ANN401 - any field of a record
-    value: Any = record
-    for name in place.split("."):
-        value = getattr(value, name, None)
-    return value
-
-
-def _plain(value: Any) -> Value:  # noqa: ANN401 - see above
-    """A word of a closed list as the string that it is."""
-    if isinstance(value, tuple):
-        return tuple(map(str, value))
-    return str(value) if isinstance(value, str) else value
+def _plain(value: Any) -> Value:  # noqa: ANN401 - a word, or several
+    return tuple(map(str, value)) if isinstance(value, tuple) else str(value)
