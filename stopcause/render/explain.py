@@ -51,7 +51,7 @@ def _head(it: Explained, pen: Pen) -> list[str]:
     right = cut(f"{rule}policy {policy.id} {policy.version}", WIDTH // 2)
     left = fit(verdict.reason, WIDTH - 21 - hand.cells(right))
     title = f"{pen.verdict(verdict.verdict, 19)}  {pen.bold(left)}{right}"
-    return [title, cut(_who(it), WIDTH), cut(_numbers(it, pen), WIDTH)]
+    return [title, cut(_who(it), WIDTH), cut(_numbers(it, pen), WIDTH), *_kin(it)]
 
 
 def _number(rule_id: str) -> int:
@@ -69,6 +69,16 @@ def _who(it: Explained) -> str:
         f"model {identity.model}" if identity and identity.model else "",
     ]
     return ", ".join(part for part in parts if part)
+
+
+def _kin(it: Explained) -> list[str]:
+    """The runs that it belongs to, by names that `explain` takes."""
+    identity = it.facts.identity
+    if identity is None:
+        return []
+    others = (("started by run", identity.parent_run_id), ("resumes run", identity.resumes_run_id))
+    said = ", ".join(f"{how} {hand.whole_or_tail(run_id, 40)}" for how, run_id in others if run_id)
+    return [cut(said, WIDTH)] if said else []
 
 
 def _numbers(it: Explained, pen: Pen) -> str:

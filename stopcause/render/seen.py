@@ -34,6 +34,8 @@ def exhibits(it: Explained) -> list[Exhibit]:
     rows = list(_end(it.facts))
     if it.facts.stop is not None:
         rows += _receipt(it.facts.stop)
+    elif it.facts.progress_known:
+        rows.append(_last_progress(it.facts))
     rows += [_wait(wait, it.facts.now) for wait in it.facts.waits]
     rows += [_outcome(look) for look in sorted(looks(it), key=lambda look: look.at)]
     return rows
@@ -54,6 +56,11 @@ def _end(facts: Facts) -> Iterator[Exhibit]:
         yield Exhibit("lease", f"over since {age(over)}" if over.total_seconds() >= 0 else f"{age(-over)} left")
     else:
         yield Exhibit("stop_cause", "none yet, and no lease")
+
+
+def _last_progress(facts: Facts) -> Exhibit:
+    """Of a run without a receipt: how long ago it last got somewhere."""
+    return Exhibit("progress", f"{age(facts.now - facts.progress_at)} ago" if facts.progress_at else "none")
 
 
 def _cause(facts: Facts, stop: RunStopped) -> Exhibit:
