@@ -1,0 +1,247 @@
+"""What a person sees of the spool: commands that read take it in, the sidecar takes it in again and again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from stopcause.classifier.policy import DEFAULT_POLICY
+from stopcause.pipeline.keeper import Keeper
+from tests.support.machine import a_terminal
+from tests.support.node import AI_SDK, node
+from tests.support.spooled import (
+    NOW,
+    ROOT,
+    STOPCAUSE,
+    environment,
+    left,
+    objects,
+    process,
+    run,
+    said_by,
+    started,
+    stopped,
+    verdicts,
+)
+
+MID_RUN = """
+    import sys, time
+    import stopcause
+    with stopcause.run("done"):
+        pass
+    run = stopcause.run("invoice-agent").start()
+    stopcause.flush()
+    print(run.run_id, flush=True)
+    time.sleep(60)
+"""
+
+
+WITHOUT_LOCKS = """
+    import fcntl
+    def flock(*_):
+        raise OSError(37, "No locks available")
+    fcntl.flock = flock
+    import stopcause
+    stopcause.configure(lease_s=1.0)
+"""
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> Path:
+    return tmp_path / "spool"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    return tmp_path / "s.duckdb"
+
+
+def runs(store: Path, spool: Path, **more: str) -> dict[str, tuple[str, str]]:
+    listed = objects(run(("runs", "--store", str(store)), spool, **more))
+    return {each["agent"]: (each["verdict"] or "RUNNING", each["reason"]) for each in listed}
+
+
+# Reading commands
+
+
+def test_an_agent_that_is_killed_in_mid_run_is_lost(store: Path, spool: Path) -> None:
+    with process(MID_RUN, spool) as agent:
+        run_id = said_by(agent)
+        alive = runs(store, spool)
+        agent.send_signal(signal.SIGKILL)
+        agent.wait()
+        dead = runs(store, spool)
+
+    assert alive["invoice-agent"] == ("RUNNING", "running")
+    assert dead == {"invoice-agent": ("FAILED", "process_lost"), "done": ("FALSE_COMPLETE", "no_contract")}
+    assert "process_lost" in run(("explain", run_id, "-o", "table", "--store", str(store)), spool).stdout
+    assert list(spool.iterdir()) == []
+
+
+def test_where_no_lock_can_tell_it_is_stuck_once_its_lease_is_over(store: Path, spool: Path) -> None:
+    without_locks = (
+        f"import fcntl\n    fcntl.flock = lambda *_: (_ for _ in ()).throw(OSError(37, 'no locks'))\n{MID_RUN}"
+    )
+    program = without_locks.replace("import stopcause\n", "import stopcause\n    stopcause.configure(lease_s=1.0)\n")
+    with process(f"    {program}", spool) as agent:
+        said_by(agent)
+        agent.kill()
+        agent.wait()
+        at_once = runs(store, spool)["invoice-agent"]
+        time.sleep(1.2)
+        later = runs(store, spool)["invoice-agent"]
+
+    assert (at_once, later) == (("RUNNING", "running"), ("STUCK", "lease_expired"))
+
+
+def test_an_agent_in_node_that_is_killed_is_left_to_its_lease(store: Path, spool: Path) -> None:
+    program = f"""
+        import {{ fileSink }} from '{(AI_SDK / "src" / "node.js").as_uri()}';
+        const sink = fileSink();
+        sink.accept({started("r1", 400).decode()});
+        await sink.flush();
+        console.log('ready');
+        setInterval(() => {{}}, 1000);
+    """
+    command = [node(), "--input-type=module", "-e", program]
+    with subprocess.Popen(command, cwd=AI_SDK, stdout=subprocess.PIPE, text=True, env=environment(spool)) as agent:
+        assert said_by(agent) == "ready"
+        agent.kill()
+        agent.wait()
+        assert runs(store, spool) == {"a": ("STUCK", "lease_expired")}
+
+    assert [path.name for path in spool.glob("*.ndjson")] == [next(spool.glob("ai-sdk-*.ndjson")).name]
+
+
+def test_a_run_that_is_open_when_its_process_ends_well_is_lost_too(store: Path, spool: Path) -> None:
+    with process("import stopcause; stopcause.run('a').start()", spool) as agent:
+        assert agent.wait(timeout=30) == 0
+
+    assert runs(store, spool) == {"a": ("FAILED", "process_lost")}
+
+
+def test_every_reading_command_takes_the_spool_in(tmp_path: Path, spool: Path) -> None:
+    for n, command in enumerate((("runs",), ("waiting",), ("explain", "r1"), ("report", "stop-causes"))):
+        store = tmp_path / f"{n}.duckdb"
+        left(spool, started("r1"), stopped("r1"))
+        done = run((*command, "--store", str(store)), spool)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert verdicts(store) == {"r1": "FALSE_COMPLETE no_contract"}
+
+
+def test_an_empty_spool_makes_no_store(store: Path, spool: Path) -> None:
+    spool.mkdir()
+    left(spool)
+
+    assert "No runs yet" in run(("runs", "--store", str(store)), spool).stderr
+    assert not store.exists()
+
+
+def test_what_was_set_aside_is_said_and_the_list_is_shown(store: Path, spool: Path) -> None:
+    path = left(spool, started("r1"), b"no record", stopped("r1"))
+
+    done = run(("runs", "--store", str(store)), spool)
+
+    assert (done.returncode, len(done.stdout.splitlines())) == (0, 1)
+    assert done.stderr.splitlines() == [
+        f"stopcause: {spool}: 1 line of no record set aside",
+        f"stopcause: set aside in {path}.rejected.jsonl",
+    ]
+
+
+# The sidecar
+
+
+def follow(store: Path, spool: Path, *more: str) -> subprocess.Popen[str]:
+    command = [*STOPCAUSE, "ingest", "--follow", str(spool), "--store", str(store), *more]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, cwd=ROOT, stdout=pipe, stderr=pipe, text=True, env=environment(spool))
+
+
+@pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT])
+def test_the_sidecar_takes_in_what_comes_until_it_is_ended(store: Path, spool: Path, by: signal.Signals) -> None:
+    with follow(store, spool) as sidecar:
+        left(spool, started("r1"))
+        first = json.loads(said_by(sidecar))
+        with process(MID_RUN, spool) as agent:
+            run_id = said_by(agent)
+            second = json.loads(said_by(sidecar))
+        third = json.loads(said_by(sidecar))
+        sidecar.send_signal(by)
+        rest, complaints = sidecar.communicate(timeout=30)
+
+    assert (first["records"], first["lost"], first["files_removed"]) == (2, ["r1"], 1)
+    assert (second["lost"], third["lost"]) == ([], [run_id])
+    assert (sidecar.returncode, rest, complaints) == (0, "", "")
+    assert verdicts(store)[run_id] == "FAILED process_lost"
+
+
+def test_the_sidecar_waits_for_a_store_that_is_in_use_and_says_so_once(store: Path, spool: Path) -> None:
+    with Keeper.open(store, DEFAULT_POLICY, NOW), follow(store, spool) as sidecar:
+        left(spool, started("r1"))
+        assert sidecar.stderr is not None
+        assert "is in use by process" in sidecar.stderr.readline()
+        time.sleep(1.5)
+        assert sidecar.poll() is None
+        sidecar.terminate()
+        assert sidecar.communicate(timeout=30) == ("", "")
+    with follow(store, spool) as sidecar:
+        assert json.loads(said_by(sidecar))["lost"] == ["r1"]
+        sidecar.terminate()
+        sidecar.communicate(timeout=30)
+
+
+def test_the_store_can_be_read_while_a_sidecar_waits(store: Path, spool: Path) -> None:
+    with follow(store, spool) as sidecar:
+        left(spool, started("r1"))
+        said_by(sidecar)
+        assert runs(store, spool) == {"a": ("FAILED", "process_lost")}
+        sidecar.terminate()
+        sidecar.communicate(timeout=30)
+
+
+def test_a_sidecar_on_a_terminal_has_one_line_that_stands(store: Path, spool: Path) -> None:
+    left(spool, started("r1"))
+    ours, theirs = a_terminal()
+    command = [*STOPCAUSE, "ingest", "--follow", "--store", str(store)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=theirs, stderr=theirs, env=environment(spool)) as sidecar:
+        os.close(theirs)
+        seen = b""
+        while b"looked at" not in seen:
+            seen += os.read(ours, 4096)
+        sidecar.send_signal(signal.SIGINT)
+        sidecar.wait(timeout=30)
+        seen += os.read(ours, 4096)
+    os.close(ours)
+
+    assert sidecar.returncode == 0
+    assert "2 new records, 1 run lost with their process" in seen.decode()
+    assert seen.decode().endswith("2 new records, 1 run lost with their process.\r\n")
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--store", "https://stops.example"), "a service cannot be named here yet"),
+        (("a", "b"), "name one folder"),
+        (("-",), "name one folder"),
+    ],
+)
+def test_what_a_sidecar_cannot_do_is_said(spool: Path, more: tuple[str, ...], said: str) -> None:
+    done = run(("ingest", "--follow", *more), spool)
+
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_ingest_of_nothing_is_usage(spool: Path) -> None:
+    done = run(("ingest",), spool)
+
+    assert done.returncode == 2
+    assert "name a file, a folder or -" in done.stderr
