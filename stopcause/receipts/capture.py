@@ -19,10 +19,9 @@ from typing import Any, TypeVar, overload
 from uuid import UUID
 
 from stopcause import settings
-from stopcause.receipts import configuration
+from stopcause.receipts import configuration, streams
 from stopcause.receipts.configuration import Configuration, Sink, Validator
 from stopcause.receipts.run import Run, current
-from stopcause.receipts.streams import AsyncStream, Stream
 from stopcause.receipts.writer import Writer
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -257,13 +256,10 @@ def tracked(function: Any = None, /, *, agent: str | None = None, **ids: Any) ->
 
 def _tracked(function: Callable[..., Any], *, agent: str | None, ids: Mapping[str, Any]) -> Callable[..., Any]:
     name = agent or getattr(function, "__name__", None)
-    if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
-
-        @functools.wraps(function)
-        def stream(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-            return wrap_stream(function(*args, **kwargs), name, **ids)
-
-        return stream
+    if inspect.isasyncgenfunction(function):
+        return streams.async_generator_function(function, lambda stream: streams.AsyncStream(stream, run(name, **ids)))
+    if inspect.isgeneratorfunction(function):
+        return streams.generator_function(function, lambda stream: streams.Stream(stream, run(name, **ids)))
     if inspect.iscoroutinefunction(function):
 
         @functools.wraps(function)
@@ -298,5 +294,5 @@ def wrap_stream(stream: Any, agent: str | None = None, **ids: Any) -> Any:  # no
     """
     made = run(agent, **ids)
     if isinstance(stream, AsyncIterator) or hasattr(stream, "__anext__"):
-        return AsyncStream(stream, made)
-    return Stream(iter(stream), made)
+        return streams.AsyncStream(stream, made)
+    return streams.Stream(iter(stream), made)

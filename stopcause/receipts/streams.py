@@ -7,14 +7,44 @@ otherwise leave it there.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, Generator, Iterator
+import functools
+from collections.abc import AsyncGenerator, Callable, Generator
 from typing import TYPE_CHECKING, Any
 
 from stopcause.receipts.run import current
 from stopcause.receipts.vocabulary import Boundary
 
 if TYPE_CHECKING:
+    from contextvars import Token
+    from types import TracebackType
+
     from stopcause.receipts.run import Run
+
+
+class _Pull:
+    """Around each item: the run is current, and something drives it. What is raised instead of an item ends the run."""
+
+    __slots__ = ("_run", "_token")
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
+
+    def __enter__(self) -> None:
+        run = self._run
+        self._token: Token[Run | None] = current.set(run)
+        run.start()
+        run.is_driven = True
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        run = self._run
+        run.is_driven = False
+        if kind is not None:
+            if issubclass(kind, StopIteration | StopAsyncIteration):
+                run.end(boundary=Boundary.EVENT_STREAM)
+            else:
+                run.end(error, boundary=Boundary.EXCEPTION)
+        with contextlib.suppress(ValueError):  # finalised in another context, which is gone with its variable
+            current.reset(self._token)
 
 
 class _Base:
@@ -24,26 +54,6 @@ class _Base:
         self._stream = stream
         self._run = run
         run.is_driven = False
-
-    @contextlib.contextmanager
-    def _pull(self) -> Iterator[None]:
-        """Around each item: the run is current, and something drives it."""
-        run = self._run
-        token = current.set(run)
-        run.start()
-        run.is_driven = True
-        try:
-            yield
-        except (StopIteration, StopAsyncIteration):
-            run.end(boundary=Boundary.EVENT_STREAM)
-            raise
-        except BaseException as error:
-            run.end(error, boundary=Boundary.EXCEPTION)
-            raise
-        finally:
-            run.is_driven = False
-            with contextlib.suppress(ValueError):
-                current.reset(token)
 
     def _left(self) -> None:
         """Whoever read it went away."""
@@ -63,17 +73,17 @@ class Stream(_Base, Generator[Any, Any, Any]):
     """A sync one."""
 
     def __next__(self) -> Any:  # noqa: ANN401
-        with self._pull():
+        with _Pull(self._run):
             return next(self._stream)
 
     def send(self, value: Any) -> Any:  # noqa: ANN401
         """As a generator's."""
-        with self._pull():
-            return self._stream.send(value)
+        with _Pull(self._run):
+            return next(self._stream) if value is None else self._stream.send(value)
 
     def throw(self, *error: Any) -> Any:  # noqa: ANN401
         """As a generator's."""
-        with self._pull():
+        with _Pull(self._run):
             return self._stream.throw(*error)
 
     def close(self) -> None:
@@ -90,17 +100,17 @@ class AsyncStream(_Base, AsyncGenerator[Any, Any]):
     """An async one."""
 
     async def __anext__(self) -> Any:  # noqa: ANN401
-        with self._pull():
+        with _Pull(self._run):
             return await anext(self._stream)
 
     async def asend(self, value: Any) -> Any:  # noqa: ANN401
         """As an async generator's."""
-        with self._pull():
-            return await self._stream.asend(value)
+        with _Pull(self._run):
+            return await (anext(self._stream) if value is None else self._stream.asend(value))
 
     async def athrow(self, *error: Any) -> Any:  # noqa: ANN401
         """As an async generator's."""
-        with self._pull():
+        with _Pull(self._run):
             return await self._stream.athrow(*error)
 
     async def aclose(self) -> None:
@@ -111,3 +121,38 @@ class AsyncStream(_Base, AsyncGenerator[Any, Any]):
                 await close()
         finally:
             self._left()
+
+
+def generator_function(function: Callable[..., Any], wrap: Callable[[Any], Stream]) -> Callable[..., Any]:
+    """A generator function whose every call is a run; it stays one to those who look, as some frameworks do."""
+
+    @functools.wraps(function)
+    def generator(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:  # noqa: ANN401
+        return (yield from wrap(function(*args, **kwargs)))
+
+    return generator
+
+
+def async_generator_function(function: Callable[..., Any], wrap: Callable[[Any], AsyncStream]) -> Callable[..., Any]:
+    """The same for an async generator function, which has no `yield from`: what is sent and thrown is handed on."""
+
+    @functools.wraps(function)
+    async def generator(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:  # noqa: ANN401
+        stream = wrap(function(*args, **kwargs))
+        step: Callable[[], Any] = stream.__anext__
+        while True:
+            try:
+                item = await step()
+            except StopAsyncIteration:
+                return
+            try:
+                sent = yield item
+            except GeneratorExit:
+                await stream.aclose()
+                raise
+            except BaseException as error:  # noqa: BLE001 - it is the wrapped one's to answer
+                step = functools.partial(stream.athrow, error)
+            else:
+                step = functools.partial(stream.asend, sent)
+
+    return generator

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import inspect
 import json
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -435,22 +436,61 @@ def test_an_async_stream_that_is_finalised_in_another_context(receipts: Recorded
     assert receipts.stopped.stop_cause == "caller_abort"
 
 
-def test_a_generator_keeps_what_generators_do(receipts: Recorded) -> None:
-    def echo() -> Iterator[Any]:
-        said = yield "ready"
-        try:
-            yield said
-        except Wrong:
-            yield "caught"
+def echo() -> Generator[Any, Any, str]:
+    said = yield "ready"
+    try:
+        yield said
+    except Wrong:
+        yield "caught"
+    return "returned"
 
-    stream = stopcause.wrap_stream(echo(), "a")
+
+async def async_echo() -> AsyncGenerator[Any, Any]:
+    said = yield "ready"
+    try:
+        yield said
+    except Wrong:
+        yield "caught"
+
+
+@pytest.mark.parametrize("wrap", [lambda: stopcause.wrap_stream(echo(), "a"), stopcause.tracked(echo)])
+def test_a_generator_keeps_what_generators_do(receipts: Recorded, wrap: Callable[[], Generator[Any, Any, str]]) -> None:
+    stream = wrap()
 
     assert next(stream) == "ready"
     assert stream.send("hello") == "hello"
     assert stream.throw(Wrong()) == "caught"
-    with pytest.raises(StopIteration):
+    with pytest.raises(StopIteration) as ended:
         next(stream)
+    assert ended.value.value == "returned"
     assert receipts.stopped.stop_cause == "natural"
+
+
+@pytest.mark.parametrize("wrap", [lambda: stopcause.wrap_stream(async_echo(), "a"), stopcause.tracked(async_echo)])
+def test_an_async_generator_keeps_what_they_do(
+    receipts: Recorded, wrap: Callable[[], AsyncGenerator[Any, Any]]
+) -> None:
+    async def main() -> None:
+        stream = wrap()
+        assert await anext(stream) == "ready"
+        assert await stream.asend("hello") == "hello"
+        assert await stream.athrow(Wrong()) == "caught"
+        with pytest.raises(StopAsyncIteration):
+            await anext(stream)
+
+    asyncio.run(main())
+
+    assert receipts.stopped.stop_cause == "natural"
+
+
+def test_a_tracked_function_stays_what_it_was_to_those_who_look() -> None:
+    async def coroutine() -> None: ...
+
+    assert inspect.isgeneratorfunction(stopcause.tracked(echo))
+    assert inspect.isasyncgenfunction(stopcause.tracked(async_echo))
+    assert inspect.iscoroutinefunction(stopcause.tracked(coroutine))
+    assert stopcause.tracked(echo).__name__ == "echo"
+    assert inspect.signature(stopcause.tracked(verdict_of)) == inspect.signature(verdict_of)
 
 
 # Values ---------------------------------------------------------------------------------------------------------------
