@@ -115,10 +115,19 @@ def _run_streamed(hook: Hook, original: Callable[..., Any], opened: _Opening) ->
                 _raised(watch, error, None)
             raise
         with hook.guard("run_streamed.follow"):
-            result.run_loop_task.add_done_callback(functools.partial(_streamed, watch, opened.waits, result))
+            _follow(watch, result, opened.waits)
         return result
 
     return run_streamed
+
+
+def _follow(watch: Watch, result: object, waits: Waits) -> None:
+    task = watch.hook.read(watch.run, result, "run_loop_task", asyncio.Task)
+    if task is None:  # a run that nobody could ever see the end of
+        watch.run.say(StopCause.UNKNOWN, Rank.SIGNAL, Boundary.CALLBACK)
+        watch.run.end(boundary=Boundary.CALLBACK)
+    else:
+        task.add_done_callback(functools.partial(_streamed, watch, waits, result))
 
 
 @contextlib.contextmanager
@@ -232,6 +241,7 @@ def _model(model: object) -> str | None:
 def _returned(watch: Watch, result: Any, waits: Waits, boundary: Boundary) -> None:  # noqa: ANN401 - a RunResult
     """The loop came back by itself."""
     run = watch.run
+    watch.host_error = watch.nested_error = None
     if note_waits(watch.hook, waits, run, watch.agent, result, watch.metadata):
         run.finish = None  # the answer asked for the tool that it waits for
     elif not watch.is_done and getattr(result, "_cancel_mode", None) == "after_turn":
@@ -280,9 +290,9 @@ def _raised(watch: Watch, error: BaseException, task: asyncio.Task[Any] | None, 
     run.tool_errors_terminal += cause is StopCause.TOOL_FAILURE
     run.model_errors_terminal += cause is StopCause.MODEL_FAILURE
     run.in_flight_tools = 0 if cause is StopCause.TOOL_FAILURE else len(watch.in_flight)
-    if cause is StopCause.TOOL_FAILURE:
-        run.raised(error, cause=cause, reason=told, tool=_tool(watch, error))
-    run.end(error, boundary=Boundary.EXCEPTION, cause=cause, reason=told or reason)
+    tool = _tool(watch, error) if cause is StopCause.TOOL_FAILURE else None
+    watch.host_error = watch.nested_error = None  # their tracebacks hold what the SDK lets go of
+    run.end(error, boundary=Boundary.EXCEPTION, cause=cause, reason=told or reason, tool=tool)
 
 
 def _cause_of(watch: Watch, error: BaseException, task: asyncio.Task[Any] | None) -> _Answer:

@@ -40,7 +40,7 @@ class Waits:
 
     def asker(self, call_id: str, run: Run) -> str | None:
         """The run inside this one that asked; after a resume it may stand inside the one that is resumed."""
-        outer = (run.run_id, run.resumes_run_id)
+        outer = {run.run_id, run.resumes_run_id or run.run_id}
         return next((each.run_id for each in self._waiters.get(call_id, ()) if each.parent_run_id in outer), None)
 
     def add(self, call_id: str, waiter: Waiter) -> None:

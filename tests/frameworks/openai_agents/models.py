@@ -5,14 +5,19 @@ Texts, arguments and results that stand in here are markers: no byte of them may
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, NamedTuple
 
 import agents
-from agents import Agent, ModelResponse, ModelSettings, Usage
+from agents import Agent, ModelResponse, ModelSettings, OpenAIChatCompletionsModel, Usage
 from agents.models.interface import Model
+from openai import AsyncOpenAI
+from openai.types import CompletionUsage
+from openai.types.chat import ChatCompletion, ChatCompletionMessage
+from openai.types.chat.chat_completion import Choice
 from openai.types.responses import (
     Response,
     ResponseCompletedEvent,
@@ -119,10 +124,39 @@ class Scripted(Model):
         return step
 
 
-def agent(*steps: Step, name: str = "ticket-agent", max_tokens: int | None = None, **options: Any) -> Agent[Any]:
-    """An agent on such a model."""
+async def slow() -> Answer:
+    """An answer that nobody waits for."""
+    await asyncio.sleep(5)
+    return says()
+
+
+def agent(*steps: Step, name: str = "ticket-agent", **options: Any) -> Agent[Any]:
+    """An agent on such a model; settings of a model among the options are the model's."""
+    settings = {key: options.pop(key) for key in ("max_tokens", "timeout") if key in options}
     options.setdefault("instructions", f"{MARKER} {MARKER_WORD}")
-    return Agent(name=name, model=Scripted(*steps), model_settings=ModelSettings(max_tokens=max_tokens), **options)
+    return Agent(name=name, model=Scripted(*steps), model_settings=ModelSettings(**settings), **options)
+
+
+def completion(finish: Any, text: str, output_tokens: int) -> ChatCompletion:
+    """What Chat Completions answers."""
+    message = ChatCompletionMessage(role="assistant", content=text)
+    used = CompletionUsage(prompt_tokens=10, completion_tokens=output_tokens, total_tokens=10 + output_tokens)
+    return ChatCompletion(
+        id="chat-1", created=0, model="chat-1", object="chat.completion", usage=used,
+        choices=[Choice(finish_reason=finish, index=0, message=message)],
+    )  # fmt: skip
+
+
+def chatting(answer: ChatCompletion) -> Agent[Any]:
+    """An agent on the SDK's own model for Chat Completions, whose client gives this answer."""
+
+    async def create(**_: Any) -> ChatCompletion:
+        return answer
+
+    client = AsyncOpenAI(api_key="none", base_url="https://provider.example/v1")
+    client.chat.completions.create = create  # type: ignore[method-assign,assignment]  # in place of the network
+    model = OpenAIChatCompletionsModel("chat-1", client)
+    return Agent(name="ticket-agent", model=model, model_settings=ModelSettings(max_tokens=64))
 
 
 def _message(part: Any, status: Any) -> ResponseOutputMessage:

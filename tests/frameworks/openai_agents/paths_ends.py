@@ -24,7 +24,17 @@ from agents import (
 from pydantic import BaseModel
 
 from tests.frameworks.harness import Path_, Scripted
-from tests.frameworks.openai_agents.models import MARKER, Answer, agent, calls, refuses, says
+from tests.frameworks.openai_agents.models import (
+    MARKER,
+    Answer,
+    agent,
+    calls,
+    chatting,
+    completion,
+    refuses,
+    says,
+    slow,
+)
 
 DONE = ("FALSE_COMPLETE", "no_contract")
 STEPS = ("BOUNDED_STOP", "step_limit")
@@ -127,17 +137,9 @@ def guarded_tool(**guardrails: Any) -> Any:
 def status_error(status: int, code: str | None = None) -> Exception:
     """What the provider's client raises."""
     kinds = {429: openai.RateLimitError, 400: openai.BadRequestError, 500: openai.InternalServerError}
-    request = HTTP.Request("POST", "https://provider.example/v1/responses")
-    response = HTTP.Response(status, request=request)
+    request = httpx.Request("POST", "https://provider.example/v1/responses")
+    response = httpx.Response(status, request=request)
     return kinds[status](MARKER, response=response, body={"code": code, "message": MARKER})
-
-
-def _http() -> Any:
-    """The client library that this version of the provider's package stands on."""
-    return httpx
-
-
-HTTP = _http()
 
 
 def ends_with(data: Any) -> Any:
@@ -254,6 +256,36 @@ PATHS = [
         "a model of somebody's own raises while it is asked",
         MODEL,
         run(lambda: agent(Scripted(MARKER))),
+    ),
+    Path_(
+        "model-timeout",
+        "the model's own timeout: the model was too slow, no limit of the run's",
+        MODEL,
+        run(lambda: agent(slow, timeout=0.01)),
+    ),
+    Path_(
+        "chat-natural",
+        "a model behind Chat Completions: that it said stop is not kept",
+        DONE,
+        run(lambda: chatting(completion("stop", MARKER, 5))),
+    ),
+    Path_(
+        "chat-length",
+        "Chat Completions cut the text: only that it is as long as it may be tells",
+        ("BOUNDED_STOP", "output_cap"),
+        run(lambda: chatting(completion("length", MARKER, 64))),
+    ),
+    Path_(
+        "chat-length-empty",
+        "nothing but hidden tokens came: the SDK says why in a text, which is not read; to us the model failed",
+        MODEL,
+        run(lambda: chatting(completion("length", "", 64))),
+    ),
+    Path_(
+        "chat-content-filter",
+        "the provider's filter left nothing, and the SDK makes a refusal of it",
+        ("FAILED", "refusal"),
+        run(lambda: chatting(completion("content_filter", "", 0))),
     ),
     Path_(
         "unknown-tool",

@@ -10,9 +10,9 @@ from agents import Agent, GuardrailFunctionOutput, InputGuardrail, RunConfig, Ru
 
 import stopcause
 from tests.frameworks.harness import Path_
-from tests.frameworks.openai_agents.models import MARKER, agent, calls, says
+from tests.frameworks.openai_agents.models import MARKER, agent, calls, says, slow
 from tests.frameworks.openai_agents.paths_ends import DONE, STEPS, TOOL, look_up, run
-from tests.frameworks.openai_agents.paths_streams import ABORTED, slow
+from tests.frameworks.openai_agents.paths_streams import ABORTED
 
 
 @function_tool

@@ -12,7 +12,7 @@ from agents.result import RunResultStreaming
 
 import stopcause
 from tests.frameworks.harness import Path_
-from tests.frameworks.openai_agents.models import MARKER, Answer, agent, calls, says
+from tests.frameworks.openai_agents.models import MARKER, agent, calls, says, slow
 from tests.frameworks.openai_agents.paths_ends import (
     DONE,
     GUARDED,
@@ -78,11 +78,6 @@ async def cancelled_when_done() -> None:
     async for _ in stream.stream_events():
         stream.cancel(mode="after_turn")
     await settled(stream)
-
-
-async def slow() -> Answer:
-    await asyncio.sleep(5)
-    return says()
 
 
 async def reader_timed_out() -> None:
