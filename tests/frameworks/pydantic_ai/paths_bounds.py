@@ -7,7 +7,7 @@ import contextlib
 from decimal import Decimal
 from typing import Any
 
-from pydantic_ai import RunContext, exceptions
+from pydantic_ai import ConcurrencyLimit, RunContext, exceptions
 from pydantic_ai.usage import RequestUsage, RunUsage, UsageLimits
 
 import stopcause
@@ -41,6 +41,28 @@ async def _too_dear() -> None:
     dear, options = text(), {"cost_limit": Decimal("0.25")}
     dear.usage = RequestUsage(input_tokens=10, output_tokens=2, cost=Decimal("0.5"))
     await _limited(dear, **options)()
+
+
+async def _nested_own() -> None:
+    parent, child = agent(calls("ask"), name="parent-agent"), agent(calls("look_up"), name="child-agent")
+
+    @parent.tool_plain
+    async def ask() -> str:
+        return str((await child.run(PROMPT, usage_limits=UsageLimits(request_limit=1))).output)
+
+    await parent.run(PROMPT)
+
+
+async def _too_many() -> None:
+    limits: Any = ConcurrencyLimit(max_running=1, max_queued=0)
+    made = agent(calls("hangs"), max_concurrency=limits)
+    first = asyncio.create_task(made.run(PROMPT))
+    await asyncio.sleep(_SOON)
+    with contextlib.suppress(exceptions.ConcurrencyLimitExceeded):
+        await made.run(PROMPT)
+    first.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await first
 
 
 async def _cancelled() -> None:
@@ -99,6 +121,16 @@ PATHS = [
     Path_("cost-limit", "The answer was dearer than allowed.", ("BOUNDED_STOP", "cost_budget"), _too_dear),
     Path_("nested-shared-limit", "An agent in a tool used up the limit that it shares with its parent.", _STEPS,
           expecting(_LIMIT, _nested_shared)),
+    *(
+        Path_(f"nested-own-limit-{side}", f"An agent in a tool reached a limit of its own: {why}", expected,
+              expecting(_LIMIT, _nested_own), judged=judged)
+        for judged, (side, why, expected) in enumerate((
+            ("parent", "to its parent, the tool failed.", ("FAILED", "tool_failure")),
+            ("child", "its own end.", _STEPS),
+        ))
+    ),
+    Path_("too-many-runs", "The agent's own limit on runs at once refused this one.", ("FAILED", "quota"), _too_many,
+          judged=1),
     Path_("timeout", "The run's own time was over, and nothing had come of it.", ("STUCK", "time_limit"),
           expecting(_kind("RunTimedOut"), lambda: agent(forever).run(PROMPT, timeout=_SOON))),
     Path_("timeout-after-tool", "The run's own time was over; a tool had returned before.",

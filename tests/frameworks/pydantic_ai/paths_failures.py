@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from pydantic_ai import Agent, ModelRetry, exceptions
 from pydantic_ai.models.fallback import FallbackModel
 
+import stopcause
 from tests.frameworks.harness import Path_, Scripted
 from tests.frameworks.pydantic_ai.agents import PROMPT, agent, expecting, with_model
 from tests.frameworks.pydantic_ai.models import calls, http, model, text
@@ -39,6 +41,17 @@ async def _once_again() -> None:
         return "well"
 
     await made.run(PROMPT)
+
+
+async def _too_slow() -> None:
+    made = agent(calls("waits"))
+
+    @made.tool_plain
+    async def waits() -> None:
+        await asyncio.wait_for(asyncio.sleep(60), 0.01)
+
+    async with stopcause.run("order-agent"):
+        await made.run(PROMPT)
 
 
 async def _failed_for_good() -> None:
@@ -84,6 +97,8 @@ PATHS = [
           expecting(Scripted, lambda: agent(calls("hangs", "breaks")).run(PROMPT))),
     Path_("tool-retries-exhausted", "A tool asked for another try until there was none left.", _TOOL,
           expecting(_MISBEHAVED, lambda: agent(calls("asks_again"), calls("asks_again")).run(PROMPT))),
+    Path_("tool-too-slow", "A tool gave up waiting for something. That is its failure, not the run's time limit.",
+          _TOOL, expecting(TimeoutError, _too_slow)),
     Path_("tool-retry-recovered", "A tool asked for another try and got it.", _DONE, _once_again),
     Path_("tool-failed-recovered", "A tool said that it failed for good; the model went on.", _DONE, _failed_for_good),
     Path_("unknown-tool-recovered", "The model made up a tool, was told so, and answered.", _DONE,

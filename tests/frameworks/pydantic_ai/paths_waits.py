@@ -115,6 +115,14 @@ def _batching() -> Any:
     return capabilities.BatchModelRequests(max_requests=1)
 
 
+async def _answered_inside() -> None:
+    async def answer(_: Any, requests: DeferredToolRequests) -> DeferredToolResults:
+        return DeferredToolResults(approvals={call.tool_call_id: True for call in requests.approvals})
+
+    handler = capabilities.HandleDeferredToolCalls(answer)
+    await agent(calls("pay"), text(), capabilities=[handler]).run(PROMPT)
+
+
 async def _nested() -> None:
     parent, child = agent(calls("ask"), text(), name="parent-agent"), waiting(calls("pay"), name="child-agent")
 
@@ -164,6 +172,8 @@ PATHS = [
             expecting(exceptions.UserError, _half_answered), _UNROUTED, ("FAILED", "host_error")),
     Path_("external", "A call that another system has to answer.", _UNROUTED, _external),
     *_twice("external-answered", "Another system answered.", _external_answered, _ANSWERED, _DONE),
+    Path_("approval-answered-inside", "The application answers while the run goes on: it never waits.", _DONE,
+          _answered_inside),
     *_twice("batched", "The provider works on the answer for hours.", _batched, _ANSWERED, _DONE),
     Path_("question", "A tool asks a question.", _UNROUTED, _question),
     Path_("nested-waits", "An agent in a tool waits; the parent goes on as if it had not.",
