@@ -64,8 +64,8 @@ class Wire:
         is_kept = self._connection is not None and self._connection.sock is not None
         try:
             return self._try(body)
-        except ConnectionError:
-            if not is_kept:
+        except OSError as error:
+            if not is_kept or isinstance(error, TimeoutError):
                 raise
         return self._try(body)  # a connection that was idle had been closed over there: nothing is wrong yet
 

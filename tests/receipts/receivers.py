@@ -34,6 +34,11 @@ class Request(NamedTuple):
 Script = Callable[[Request, int], Reply]  # the request, how many came before it
 
 
+def replies(*script: Reply) -> Script:
+    """These, one after the other; then yes."""
+    return lambda _request, number: script[number] if number < len(script) else Reply()
+
+
 class Service:
     """Everything that came to it."""
 

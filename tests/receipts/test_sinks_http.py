@@ -12,8 +12,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Sequence
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -21,44 +20,15 @@ from typing import Any
 import pytest
 
 import stopcause
-from stopcause.errors import ConfigurationError
 from stopcause.receipts import capture, codec, model, sinks_http
 from stopcause.receipts.sinks import HttpSink
-from tests.receipts.receivers import Reply, Request, Script, Service, raw_service, service, unused_port
+from tests.receipts.conftest import Make
+from tests.receipts.receivers import Reply, Request, raw_service, replies, service, unused_port
 
 ROOT = Path(__file__).parents[2]
 KEY = "canary-7f3a-key"
 AGAIN = os.strerror(errno.EAGAIN)
 LINES = [b'{"n":%d}' % number for number in range(5)]
-
-
-@pytest.fixture(autouse=True)
-def _straight(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No proxy of this machine's."""
-    for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
-        monkeypatch.delenv(name)
-
-
-_made: list[HttpSink] = []
-
-
-@pytest.fixture(autouse=True)
-def _closed() -> Iterator[None]:
-    """Whatever a test made is closed after it."""
-    yield
-    while _made:
-        _made.pop().close()
-
-
-def http_sink(url: str, **options: Any) -> HttpSink:  # noqa: ANN401 - those of HttpSink
-    """A sink that is closed after the test."""
-    _made.append(HttpSink(url, **options))
-    return _made[-1]
-
-
-def replies(*script: Reply) -> Script:
-    """These, one after the other; then yes."""
-    return lambda _request, number: script[number] if number < len(script) else Reply()
 
 
 def sent(sink: HttpSink, lines: Sequence[bytes], tries: int = 20) -> int:
@@ -71,7 +41,7 @@ def sent(sink: HttpSink, lines: Sequence[bytes], tries: int = 20) -> int:
     raise AssertionError("never settled")
 
 
-def test_a_run_arrives_as_the_lines_that_a_spool_would_hold() -> None:
+def test_a_run_arrives_as_the_lines_that_a_spool_would_hold(http_sink: Make) -> None:
     with service() as came:
         with capture.configured(sink=http_sink(came.url, headers={"Authorization": f"Bearer {KEY}"})):
             with stopcause.run("invoice-agent") as run:
@@ -87,7 +57,7 @@ def test_a_run_arrives_as_the_lines_that_a_spool_would_hold() -> None:
         assert request.headers["user-agent"] == f"stopcause/{stopcause.__version__}"
 
 
-def test_one_connection_serves_many_requests() -> None:
+def test_one_connection_serves_many_requests(http_sink: Make) -> None:
     with service() as came:
         sink = http_sink(came.url)
         for _ in range(3):
@@ -98,7 +68,7 @@ def test_one_connection_serves_many_requests() -> None:
         assert came.taken == LINES * 3
 
 
-def test_a_connection_that_was_closed_while_idle_is_no_failure() -> None:
+def test_a_connection_that_was_closed_while_idle_is_no_failure(http_sink: Make) -> None:
     with service(replies(Reply(), Reply(hang_up=True))) as came:
         sink = http_sink(came.url)
         sink.write(LINES)
@@ -107,7 +77,7 @@ def test_a_connection_that_was_closed_while_idle_is_no_failure() -> None:
         assert came.taken == LINES * 2
 
 
-def test_a_request_is_neither_long_nor_large() -> None:
+def test_a_request_is_neither_long_nor_large(http_sink: Make) -> None:
     lines = [b"%05d" % number for number in range(450)]
     large = [b"x" * 200_000, b"y" * 100_000, b"z" * 300_000, b"small"]
     with service() as came:
@@ -121,7 +91,7 @@ def test_a_request_is_neither_long_nor_large() -> None:
 
 
 @pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503, 599])
-def test_what_may_pass_is_asked_again_with_what_is_left(status: int) -> None:
+def test_what_may_pass_is_asked_again_with_what_is_left(status: int, http_sink: Make) -> None:
     lines = [b"%d" % number for number in range(500)]
     with service(replies(Reply(), Reply(status), Reply(status))) as came:
         sink = http_sink(came.url)
@@ -135,7 +105,7 @@ def test_what_may_pass_is_asked_again_with_what_is_left(status: int) -> None:
         assert [len(request.lines) for request in came.requests] == [200, 200, 200, 200, 100]
 
 
-def test_a_pause_that_is_asked_for_is_kept() -> None:
+def test_a_pause_that_is_asked_for_is_kept(http_sink: Make) -> None:
     with service(replies(Reply(429, {"retry-after": "1"}))) as came:
         sink = http_sink(came.url)
         begun = time.monotonic()
@@ -170,7 +140,7 @@ def test_a_pause_in_seconds_or_by_a_date_but_not_without_end(said: str, least: f
     assert least <= sinks_http._seconds(said) <= most
 
 
-def test_one_bad_line_never_costs_the_others(caplog: pytest.LogCaptureFixture) -> None:
+def test_one_bad_line_never_costs_the_others(caplog: pytest.LogCaptureFixture, http_sink: Make) -> None:
     lines = [b"%d" % number for number in range(150)]
 
     def refusing(request: Request, _number: int) -> Reply:
@@ -185,13 +155,13 @@ def test_one_bad_line_never_costs_the_others(caplog: pytest.LogCaptureFixture) -
     ]
 
 
-def test_too_large_a_batch_is_sent_in_parts() -> None:
+def test_too_large_a_batch_is_sent_in_parts(http_sink: Make) -> None:
     with service(lambda request, _number: Reply(413 if len(request.lines) > 2 else 200)) as came:
         assert http_sink(came.url).write(LINES) == 0
         assert came.taken == LINES
 
 
-def test_parts_of_a_batch_are_not_sent_again_when_one_of_them_has_to_wait() -> None:
+def test_parts_of_a_batch_are_not_sent_again_when_one_of_them_has_to_wait(http_sink: Make) -> None:
     def script(request: Request, number: int) -> Reply:
         return Reply(413) if len(request.lines) > 3 else Reply(503 if number == 2 else 200)
 
@@ -215,7 +185,7 @@ def test_parts_of_a_batch_are_not_sent_again_when_one_of_them_has_to_wait() -> N
     ],
 )
 def test_what_will_not_pass_is_given_up_and_said_once(
-    status: int, advice: str, caplog: pytest.LogCaptureFixture
+    status: int, advice: str, caplog: pytest.LogCaptureFixture, http_sink: Make
 ) -> None:
     with service(lambda _request, _number: Reply(status)) as came:
         sink = http_sink(came.url)
@@ -227,7 +197,7 @@ def test_what_will_not_pass_is_given_up_and_said_once(
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_redirect_is_not_followed(status: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_redirect_is_not_followed(status: int, caplog: pytest.LogCaptureFixture, http_sink: Make) -> None:
     with (
         service() as elsewhere,
         service(lambda _request, _number: Reply(status, {"location": elsewhere.url})) as came,
@@ -239,7 +209,7 @@ def test_a_redirect_is_not_followed(status: int, caplog: pytest.LogCaptureFixtur
     assert elsewhere.url not in caplog.text
 
 
-def test_what_is_given_up_is_counted_in_the_next_record() -> None:
+def test_what_is_given_up_is_counted_in_the_next_record(http_sink: Make) -> None:
     with service(replies(Reply(403))) as came:
         with capture.configured(sink=http_sink(came.url)):
             stopcause.run("first").start().end()
@@ -261,7 +231,7 @@ def test_what_is_given_up_is_counted_in_the_next_record() -> None:
     ],
 )
 def test_why_it_cannot_be_reached_is_said_by_the_kind(
-    error: OSError, words: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    error: OSError, words: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, http_sink: Make
 ) -> None:
     def raising(*_: Any) -> None:  # noqa: ANN401 - whatever the library passes
         monkeypatch.undo()
@@ -276,12 +246,12 @@ def test_why_it_cannot_be_reached_is_said_by_the_kind(
     ]
 
 
-def test_nobody_there() -> None:
+def test_nobody_there(http_sink: Make) -> None:
     with pytest.raises(ConnectionRefusedError):
         http_sink(f"http://127.0.0.1:{unused_port()}/v1/records").write(LINES)
 
 
-def test_a_service_that_comes_back_gets_what_waited(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_service_that_comes_back_gets_what_waited(caplog: pytest.LogCaptureFixture, http_sink: Make) -> None:
     with service(replies(Reply(503), Reply(hang_up=True), Reply(500))) as came:
         with capture.configured(sink=http_sink(came.url)):
             stopcause.run("agent").start().end()
@@ -292,31 +262,31 @@ def test_a_service_that_comes_back_gets_what_waited(caplog: pytest.LogCaptureFix
     ]
 
 
-def test_an_answer_that_does_not_come_in_time() -> None:
-    with service(replies(Reply(after=0.5))) as came:
+def test_an_answer_that_does_not_come_in_time(http_sink: Make) -> None:
+    with service(replies(Reply(after=3))) as came:
         sink = http_sink(came.url, timeout_s=0.1)
         begun = time.monotonic()
         with pytest.raises(TimeoutError):
             sink.write(LINES)
-        assert time.monotonic() - begun < 0.4
+        assert time.monotonic() - begun < 2
 
         assert sent(sink, LINES) == 0
 
 
-def test_a_slow_service_does_not_keep_the_agent(caplog: pytest.LogCaptureFixture) -> None:
-    with service(lambda _request, _number: Reply(after=0.3)) as came:
+def test_a_slow_service_does_not_keep_the_agent(caplog: pytest.LogCaptureFixture, http_sink: Make) -> None:
+    with service(lambda _request, _number: Reply(after=0.5)) as came:
         with capture.configured(sink=http_sink(came.url)):
             begun = time.monotonic()
             for _ in range(20):
                 stopcause.run("agent").start().end()
-            assert time.monotonic() - begun < 0.2
+            assert time.monotonic() - begun < 0.5
             assert stopcause.flush(10)
         assert len(came.taken) == 40
     assert not caplog.records
 
 
 @pytest.mark.parametrize("answer", [b"", b"nonsense\r\n\r\n", b"HTTP/1.1 2", b"\x00" * 70_000])
-def test_a_server_that_speaks_no_http(answer: bytes) -> None:
+def test_a_server_that_speaks_no_http(answer: bytes, http_sink: Make) -> None:
     with raw_service(lambda connection, _: connection.sendall(answer)) as url:
         sink = http_sink(url, timeout_s=2)
         for _ in range(2):
@@ -334,14 +304,14 @@ def test_a_server_that_speaks_no_http(answer: bytes) -> None:
         b"HTTP/1.0 204 No Content\r\nconnection: close\r\n\r\n",
     ],
 )
-def test_the_status_has_said_all_that_counts(answer: bytes) -> None:
+def test_the_status_has_said_all_that_counts(answer: bytes, http_sink: Make) -> None:
     with raw_service(lambda connection, _: connection.sendall(answer)) as url:
         sink = http_sink(url, timeout_s=2)
         assert sink.write(LINES) == 0
         assert sink.write(LINES) == 0
 
 
-def test_other_lines_do_not_go_on_where_the_last_ones_stopped() -> None:
+def test_other_lines_do_not_go_on_where_the_last_ones_stopped(http_sink: Make) -> None:
     with service(replies(Reply(503))) as came:
         sink = http_sink(came.url)
         with pytest.raises(BlockingIOError):
@@ -351,7 +321,7 @@ def test_other_lines_do_not_go_on_where_the_last_ones_stopped() -> None:
         assert came.taken == [b"other"]
 
 
-def test_closed_it_has_nothing_left_and_can_begin_anew() -> None:
+def test_closed_it_has_nothing_left_and_can_begin_anew(http_sink: Make) -> None:
     with service(replies(Reply(429, {"retry-after": "60"}))) as came:
         sink = http_sink(came.url)
         with pytest.raises(BlockingIOError):
@@ -365,7 +335,7 @@ def test_closed_it_has_nothing_left_and_can_begin_anew() -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_forked_child_has_a_connection_of_its_own() -> None:
+def test_a_forked_child_has_a_connection_of_its_own(http_sink: Make) -> None:
     with service() as came, capture.configured(sink=http_sink(came.url)):
         stopcause.run("parent").start().end()
         assert stopcause.flush()
@@ -401,126 +371,3 @@ def test_a_program_that_just_ends_waits_two_seconds(after: float, arrive: int) -
         assert (done.returncode, done.stderr) == (0, "")
         assert time.monotonic() - begun < 6
         assert len(came.taken) == arrive
-
-
-# The environment's proxy ----------------------------------------------------------------------------------------------
-
-
-def test_a_proxy_is_asked_for_the_whole_address(monkeypatch: pytest.MonkeyPatch) -> None:
-    with service() as proxy:
-        monkeypatch.setenv("http_proxy", proxy.url.replace("//", "//user:p%40ss@").removesuffix("/v1/records"))
-        sink = http_sink("http://records.example/v1/records")
-        assert (sink.write(LINES), sink.write(LINES)) == (0, 0)
-
-        request = proxy.requests[0]
-        assert (request.path, request.headers["host"]) == ("http://records.example/v1/records", "records.example")
-        assert request.headers["proxy-authorization"] == "Basic dXNlcjpwQHNz"
-
-
-def test_a_proxy_gives_a_tunnel_for_https(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[bytes] = []
-
-    def refusing(connection: socket.socket, came: bytes) -> None:
-        seen.append(came)
-        connection.sendall(b"HTTP/1.1 403 no\r\n\r\n")
-
-    with raw_service(refusing) as proxy:
-        monkeypatch.setenv("https_proxy", proxy.removeprefix("http://").removesuffix("/v1/records"))
-        with pytest.raises(OSError, match="403"):
-            http_sink("https://records.example/v1/records", headers={"authorization": KEY}).write(LINES)
-    assert seen[0].startswith(b"CONNECT records.example:443 HTTP/1.")
-    assert KEY.encode() not in b"".join(seen), "a proxy never sees our headers"
-
-
-def test_no_proxy_for_whom_it_is_not_meant(monkeypatch: pytest.MonkeyPatch) -> None:
-    with service() as came:
-        monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{unused_port()}")
-        monkeypatch.setenv("no_proxy", "127.0.0.1")
-
-        assert http_sink(came.url).write(LINES) == 0
-
-
-# What it takes, and what it says --------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        *(
-            "",
-            "stopcause.example",
-            "ftp://a/b",
-            "http://",
-            "https://:80/x",
-            "http://a:99999/",
-            "http://a:0/",
-            "http://[a/",
-        ),
-        *("http://a b/", "http://a/\r\nx: y", "http://ä/", "file:///etc/passwd", None, 7),
-    ],
-)
-def test_no_address(url: Any) -> None:  # noqa: ANN401
-    with pytest.raises(ConfigurationError, match="url must be where records go, as https://"):
-        HttpSink(url)
-
-
-def test_a_password_does_not_belong_into_an_address() -> None:
-    with pytest.raises(ConfigurationError) as caught:
-        HttpSink(f"https://user:{KEY}@stopcause.example/v1/records")
-
-    assert KEY not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "headers",
-    [
-        *({"authorization": f"{KEY}\r\nx: y"}, {"authorization": f"{KEY} \u2028"}, {"authorization": 7}),
-        *({f"{KEY}:": "x"}, {"": "x"}, {"a b": "x"}),
-    ],
-)
-def test_no_header(headers: Any) -> None:  # noqa: ANN401
-    with pytest.raises(ConfigurationError, match="headers") as caught:
-        HttpSink("https://stopcause.example/v1/records", headers=headers)
-
-    assert KEY not in str(caught.value)
-
-
-@pytest.mark.parametrize("seconds", [0, -1, float("nan"), float("inf"), True, "10", None])
-def test_no_time(seconds: Any) -> None:  # noqa: ANN401
-    with pytest.raises(ConfigurationError, match="timeout_s"):
-        HttpSink("https://stopcause.example/v1/records", timeout_s=seconds)
-
-
-@pytest.mark.parametrize(
-    ("url", "target"),
-    [
-        ("http://127.0.0.1:{port}", "/"),
-        ("http://127.0.0.1:{port}/a/b?c=d#e", "/a/b?c=d"),
-        ("http://127.0.0.1:{port}/?c", "/?c"),
-    ],
-)
-def test_the_address_is_used_as_it_is(url: str, target: str) -> None:
-    with service() as came:
-        http_sink(url.format(port=came.url.split(":")[2].split("/")[0])).write(LINES)
-
-        assert came.requests[0].path == target
-
-
-def test_neither_header_nor_content_is_in_any_log(
-    caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(HTTPConnection, "debuglevel", 1)  # a process that prints all its HTTP
-    script = replies(*(Reply(status, {"retry-after": "0"}) for status in (400, 503, 302, 401)), Reply(hang_up=True))
-    with caplog.at_level(logging.DEBUG), ExitStack() as stack:
-        came: Service = stack.enter_context(service(script))
-        sink = http_sink(f"{came.url}?token={KEY}", headers={"authorization": KEY, "x-tenant": KEY})
-        for _ in range(6):
-            stack.enter_context(capture.configured(sink=sink))
-            stopcause.run("canary7f3a").start().end()
-            stopcause.flush(5)
-        said = caplog.text + "".join(capfd.readouterr()) + repr(sink) + repr(sink._wire)
-
-    assert came.requests
-    assert all(KEY in request.headers["authorization"] for request in came.requests), "it was there to be found"
-    assert caplog.records
-    assert "canary" not in said
