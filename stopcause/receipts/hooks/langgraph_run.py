@@ -236,6 +236,8 @@ class GraphRun:
 
     def _count_unrun(self, outputs: object) -> None:
         """Failed results of calls that no tool was run for: the model asked for one that there is not."""
+        if None in self._called:  # an older LangChain does not say which call a tool runs for
+            return
         with self._lock:
             failed = [each for each in words.failed_results(outputs) if each not in self._called]
             self.run.tool_errors_recovered += len(failed)
