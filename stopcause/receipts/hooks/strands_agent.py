@@ -39,8 +39,6 @@ def begin(
 class AgentCall(Call):
     """One invocation of an agent."""
 
-    session: str | None = None
-    place: object = None
     has_begun = False  # whether the framework took the input
     is_denied = False
     is_model_denied = False
@@ -60,13 +58,10 @@ class AgentCall(Call):
             run.model = config["model_id"]
         run.provider = _provider(self.owner)
         run.labels = run.labels or read(run, self.owner, "trace_attributes", dict)
-        manager = read(run, self.owner, "_session_manager", object)
-        self.session = None if manager is None else read(run, manager, "session_id", str)
-        run.thread_id = run.thread_id or self.session
-        self.place = self.session or id(self.owner)
+        self.lives(read(run, self.owner, "_session_manager", object))
         self._bound(given.get("limits"))
         self._cancel_signal = given.get("cancel_signal")
-        self.resume(prompt, self.place)
+        self.resume(prompt)
         self._continue(prompt)
 
     def _bound(self, limits: object) -> None:
@@ -122,7 +117,7 @@ class AgentCall(Call):
     def _before_invocation(self, event: Foreign, _: Sequence[Any]) -> None:
         self.has_begun = True
         self.is_denied = bool(getattr(event, "cancel", False))
-        self.taken(self.place)
+        self.taken()
 
     def _before_model(self, event: Foreign, interrupts: Sequence[Any]) -> None:
         self.is_model_denied = bool(getattr(event, "cancel", False))
@@ -191,7 +186,7 @@ class AgentCall(Call):
         if reason in ("end_turn", "stop_sequence", "tool_use"):
             self._finished(reason, is_structured=is_structured)
         elif reason == "interrupt":
-            self.wait(result.interrupts or (), self.session, self.place)
+            self.wait(result.interrupts or ())
         elif reason == "checkpoint":
             self._checkpoint()
         elif reason == "cancelled":

@@ -72,6 +72,9 @@ class Call:
     # Hook events by the name of their class. Each method is given the event and the interrupts that it raised.
     events: Mapping[str, Callable[[Any, Any, Sequence[Any]], None]] = {}
 
+    session: str | None = None  # the name of the session that keeps its state
+    place: object = None  # what keeps its state: the session, else the live object
+    keeps_children = False  # whether the state of the agents inside it is kept with its own
     reason: str | None = None  # a code beside the cause of an exception
 
     def __init__(self, hook: Hook, run: Run, owner: Foreign, waiting: Waiting) -> None:
@@ -96,9 +99,11 @@ class Call:
     def __exit__(self, *_: object) -> None:
         self.run.is_driven = False
         if self._tokens is not None:
-            with contextlib.suppress(ValueError):  # a generator may be finalised in another context
+            try:  # for each item of a stream: a context manager would cost more than the two calls
                 current.reset(self._tokens[0])
                 open_call.reset(self._tokens[1])
+            except ValueError:  # a generator may be finalised in another context
+                pass
 
     def begin(self) -> Self:
         """From here on it will have an end."""
@@ -117,9 +122,16 @@ class Call:
         """An item of its stream, before its reader has it."""
 
     def event(self, event: Foreign, interrupts: Sequence[Any]) -> None:
-        """A hook event of this agent, graph or swarm, after all of the host's callbacks have seen it."""
+        """A hook event of this agent, graph or swarm, after all of the host's callbacks have seen it.
+
+        A tool in the background may be done when its agent long is: that is not this run's any more.
+        """
         note = self.events.get(type(event).__name__)
-        if note is not None and self.owner is getattr(event, "agent", getattr(event, "source", None)):
+        if (
+            note is not None
+            and not self.is_over
+            and self.owner is getattr(event, "agent", getattr(event, "source", None))
+        ):
             note(self, event, interrupts)
 
     # How it ends; the first word counts -------------------------------------------------------------------------------
@@ -160,12 +172,20 @@ class Call:
 
     # Waits ------------------------------------------------------------------------------------------------------------
 
-    def wait(self, interrupts: Sequence[Any], session: str | None, place: object) -> None:
+    def lives(self, manager: Foreign | None) -> None:
+        """Where its state is kept."""
+        self.session = None if manager is None else self.hook.read(self.run, manager, "session_id", str)
+        self.run.thread_id = self.run.thread_id or self.session
+        self.place = self.session or id(self.owner)
+
+    def wait(self, interrupts: Sequence[Any]) -> None:
         """It stops for these interrupts.
 
         With a session they can be resumed from it, and its name is the resume token. Without one, only the live object
         keeps them: then there is no token, and nothing is said about `resumable`, which is true until the process ends.
         """
+        keeper = self if self.session or self.outer is None or not self.outer.keeps_children else self.outer
+        session = keeper.session
         for interrupt in interrupts:
             interrupt_id = str(interrupt.id)
             asked = self._asked(interrupt_id)
@@ -174,7 +194,7 @@ class Call:
                 resume_token=session, resumable=True if session else None, metadata=interrupt.reason,
             )  # fmt: skip
             call_id = None if asked.run_id else asked.tool_call_id  # a child's call is decided in the child
-            self._waiting.add(place, interrupt_id, asked._replace(tool_call_id=call_id, run_id=self.run.run_id))
+            self._waiting.add(self.place, interrupt_id, asked._replace(tool_call_id=call_id, run_id=self.run.run_id))
             if self.outer is not None:
                 self.outer.asked[interrupt_id] = asked._replace(run_id=self.run.run_id)
 
@@ -183,20 +203,20 @@ class Call:
         inner = (each for known, each in self.asked.items() if each.run_id and interrupt_id.endswith(known))
         return next(inner, None) or self.asked.get(interrupt_id, Asked())
 
-    def resume(self, prompt: object, place: object) -> None:
+    def resume(self, prompt: object) -> None:
         """Its input answers interrupts: whose they are, and which. What the answers say is not read."""
         if not isinstance(prompt, list):
             return
         blocks = [block.get("interruptResponse") for block in prompt if isinstance(block, dict)]
         answers = [str(block["interruptId"]) for block in blocks if isinstance(block, dict) and "interruptId" in block]
-        found = {each: asked for each in answers if (asked := self._waiting.of(place, each)) is not None}
+        found = {each: asked for each in answers if (asked := self._waiting.of(self.place, each)) is not None}
         self.answered = found
         if answers:
             self.run.resumed(next((asked.run_id for asked in found.values()), None), answers)
 
-    def taken(self, place: object) -> None:
+    def taken(self) -> None:
         """The framework took the answers: another run cannot bring them again."""
-        self._waiting.forget(place, self.answered)
+        self._waiting.forget(self.place, self.answered)
 
     def decided(self, tool_call_id: object, *, is_denied: bool) -> None:
         """The hook that asked before a call has let it through, or has cancelled it."""

@@ -45,24 +45,20 @@ def begin(
 class GraphCall(Call):
     """One invocation of a graph or a swarm."""
 
-    session: str | None = None
-    place: object = None
+    keeps_children = True
 
     def describe(self, task: object) -> None:
         """What is known before it begins."""
-        run, read = self.run, self.hook.read
-        run.agent = run.agent or read(run, self.owner, "id", str)
+        run = self.run
+        run.agent = run.agent or self.hook.read(run, self.owner, "id", str)
         run.step_unit, run.steps = "node", run.steps or 0
         run.labels = run.labels or getattr(self.owner, "trace_attributes", None)
-        manager = getattr(self.owner, "session_manager", None)
-        self.session = None if manager is None else read(run, manager, "session_id", str)
-        run.thread_id = run.thread_id or self.session
-        self.place = self.session or id(self.owner)
+        self.lives(getattr(self.owner, "session_manager", None))
         for name, (kind, unit, _) in _BOUNDS.items():
             value = getattr(self.owner, name, None)
             if isinstance(value, int | float):
                 run.limit(name, kind, value, unit=unit)
-        self.resume(task, self.place)
+        self.resume(task)
 
     def item(self, item: Foreign) -> None:
         """A node that is done, and the result."""
@@ -82,7 +78,7 @@ class GraphCall(Call):
             self.asked[str(interrupt.id)] = Asked()
 
     def _before_all(self, _event: Foreign, _: Sequence[Any]) -> None:
-        self.taken(self.place)
+        self.taken()
 
     events: Mapping[str, Callable[[Any, Any, Sequence[Any]], None]] = {
         "BeforeMultiAgentInvocationEvent": _before_all,
@@ -94,7 +90,7 @@ class GraphCall(Call):
     def _result(self, result: Foreign) -> None:
         status = _status(result)
         if status == "interrupted":
-            self.wait(result.interrupts, self.session, self.place)
+            self.wait(result.interrupts)
         elif status == "failed":
             self._failed(result)
         self.came_back(result)

@@ -42,6 +42,18 @@ async def _side_by_side() -> None:
     await asyncio.gather(one.invoke_async("Go."), two.invoke_async("Go."))
 
 
+async def _reentrant() -> None:
+    """One agent that may be called twice at once."""
+    made = agent(say(pause=0.01), say(pause=0.05), concurrent_invocation_mode="unsafe_reentrant")
+    await asyncio.gather(made.invoke_async("Go."), made.invoke_async("Go."))
+
+
+async def _duplicate() -> None:
+    """The same request twice: the second waits for the first one's result."""
+    made = agent(say(pause=0.02))
+    await asyncio.gather(*(made.invoke_async("Go.", idempotency_token="once") for _ in range(2)))
+
+
 def _labelled() -> None:
     agent(say(), trace_attributes={"team": "billing", "note": "canary-7f3a"})("Go.")
 
@@ -124,6 +136,8 @@ PATHS = [
     Path_("streamed", "the same in a stream, with a tool call, read to its end", UNPROVEN, _streamed),
     Path_("in-a-block", "the host's own block and the agent in it are one run", UNPROVEN, _in_a_block),
     Path_("side-by-side", "two agents at once are two runs; the second is judged", UNPROVEN, _side_by_side, judged=1),
+    Path_("reentrant", "one agent called twice at once is two runs", UNPROVEN, _reentrant, judged=1),
+    Path_("duplicate", "the same request again came back with the first one's result", UNPROVEN, _duplicate, judged=1),
     Path_(
         "labelled",
         "labels are taken from the trace attributes, by the keys that are allowed",

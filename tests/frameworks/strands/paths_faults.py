@@ -23,7 +23,13 @@ class ServiceDown(Exception):  # noqa: N818 - as a provider calls it
     """What a model's client raises."""
 
 
-ServiceDown.__module__ = "openai._exceptions"
+class TooMany(ServiceDown):
+    """With the status that a provider sends."""
+
+    status_code = 429
+
+
+ServiceDown.__module__ = TooMany.__module__ = "openai._exceptions"
 
 
 def _model_fails(error: BaseException) -> None:
@@ -166,6 +172,12 @@ PATHS = [
         "an error of no provider's class, but it came out of the model",
         ("FAILED", "model_failure"),
         lambda: _model_fails(Scripted("canary-7f3a")),
+    ),
+    Path_(
+        "model-rate-limit",
+        "the provider's own exception says 429",
+        ("FAILED", "quota"),
+        lambda: _model_fails(TooMany("canary-7f3a")),
     ),
     Path_("hook-raises", "a hook of the program's raised", ("FAILED", "host_error"), _hook_raises),
     Path_("handler-raises", "the program's callback handler raised", ("FAILED", "host_error"), _handler_raises),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import tempfile
 from typing import Any
 
 from strands import Agent
 from strands.hooks import AfterModelCallEvent
 from strands.multiagent import GraphBuilder, Swarm
 from strands.multiagent.graph import Graph
+from strands.session.file_session_manager import FileSessionManager
 
 from tests.frameworks.harness import Path_, Scripted
 from tests.frameworks.strands.models import (
@@ -29,7 +31,7 @@ from tests.frameworks.strands.paths_faults import ABORTED, ServiceDown
 from tests.frameworks.strands.paths_waits import ROUTED
 
 
-def _graph(*agents: Agent, hooks: tuple[On, ...] = (), **bounds: float) -> Graph:
+def _graph(*agents: Agent, hooks: tuple[On, ...] = (), **bounds: Any) -> Graph:
     """A line of agents."""
     builder = GraphBuilder()
     names = [each.name for each in agents]
@@ -83,6 +85,17 @@ def _waits(*, is_answered: bool) -> None:
     result = graph("Go.")
     if is_answered:
         graph(answers(result))
+
+
+def _waits_in_session() -> None:
+    manager = FileSessionManager("session-1", storage_dir=tempfile.mkdtemp())
+    payer = agent(call("pay"), say(), name="payer", hooks=[ask_before("pay")])
+    _graph(payer, agent(say(), name="writer"), session_manager=manager)("Go.")
+
+
+def _swarm_waits() -> None:
+    swarm = Swarm([agent(call("pay"), say(), name="payer", hooks=[ask_before("pay")])])
+    swarm(answers(swarm("Go.")))
 
 
 def _node_asks() -> None:
@@ -167,6 +180,15 @@ PATHS = [
         lambda: _waits(is_answered=False),
         ROUTED,
     ),
+    Path_(
+        "graph-waits-in-session",
+        "the graph's session names the paused state",
+        ("WAITING", "tool_call"),
+        _waits_in_session,
+        ROUTED,
+    ),
+    Path_("swarm-answered", "the same in a swarm", ("WAITING", "answered"), _swarm_waits, ROUTED),
+    Path_("swarm-resumed", "the swarm that resumed it finished", UNPROVEN, _swarm_waits, ROUTED, judged=2),
     Path_(
         "graph-answered",
         "the answers went through the graph",

@@ -11,6 +11,7 @@ from strands import Agent
 from strands.session.file_session_manager import FileSessionManager
 from strands.types.tools import ToolContext
 
+import stopcause
 from tests.frameworks.harness import Path_
 from tests.frameworks.strands.models import (
     agent,
@@ -41,6 +42,11 @@ def _session() -> FileSessionManager:
 
 def _payer(*, then: Any = (), **more: Any) -> Agent:
     return agent(call("pay", amount=5), *then, hooks=[ask_before("pay", reason=more.pop("reason", None))], **more)
+
+
+def _in_a_block() -> None:
+    with stopcause.run("ticket-agent"):
+        _payer()("Go.")
 
 
 def _answered(answer: str) -> None:
@@ -128,6 +134,7 @@ PATHS = [
         ("WAITING_UNROUTED", "owner"),
         _run(_payer),
     ),
+    Path_("approval-in-a-block", "in the host's own block", ("WAITING_UNROUTED", "owner"), _in_a_block),
     Path_(
         "approval-live",
         "somebody answers, but only the live agent keeps the state: nothing names it",
