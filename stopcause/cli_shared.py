@@ -32,6 +32,7 @@ if TYPE_CHECKING:  # what commands import for themselves
     from stopcause.render.views import Window
 
 _NO_LETTER = re.compile(r"[^A-Za-z0-9._:/@#+=~-]+")  # of an identifier
+_PATIENCE_S = 2.0  # with who has the store
 _NAMED = 5  # runs that could not be judged
 START, STORED, TOLD, FILES, KEPT, REFERENCE = PANELS
 
@@ -131,14 +132,14 @@ def reading(store: Path | None, screen: Screen, wanted: str = "") -> Iterator[tu
 
     Where it has no run, says what to do and ends.
     """
-    from stopcause.pipeline.keeper import Keeper, journal_folder
+    from stopcause.pipeline.keeper import journal_folder
     from stopcause.pipeline.spool_files import has_records
 
     path, spool, now = settings.store_path(store), usual_spool(), clock()
     is_there = path.exists() or journal_folder(path).exists()  # a store that is gone is made again from its journal
     if not is_there and not (spool and has_records(spool)):
         nothing_yet(screen, wanted)
-    with Keeper.open(path, loaded_policy(settings.policy_path(path)), now) as keeper:
+    with _opened(path, now) as keeper:
         if spool:
             take_in_spool(spool, keeper, now)
         if keeper.store.is_empty():
@@ -149,6 +150,23 @@ def reading(store: Path | None, screen: Screen, wanted: str = "") -> Iterator[tu
         keeper.settle(now)
         complain_of_unjudged(keeper)
         yield keeper, now
+
+
+def _opened(path: Path, now: datetime) -> Keeper:
+    """The store; where another process has it, after a moment: a sidecar lets go of it again and again."""
+    import time
+
+    from stopcause.errors import StoreInUseError
+    from stopcause.pipeline.keeper import Keeper
+
+    policy, until = loaded_policy(settings.policy_path(path)), time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            return Keeper.open(path, policy, now)
+        except StoreInUseError:
+            if time.monotonic() >= until:
+                raise
+        time.sleep(_PATIENCE_S / 20)
 
 
 def usual_spool() -> Path | None:

@@ -13,7 +13,7 @@ import io
 import json
 import operator
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, cast
@@ -24,8 +24,8 @@ from stopcause.pipeline.keeper import Keeper
 from stopcause.pipeline.spool_files import SpoolFile, Stretch, files_of, sweep
 from stopcause.receipts import codec
 from stopcause.receipts.codec import LineError
-from stopcause.receipts.model import SCHEMA
-from stopcause.receipts.spool import OpenRun, OpenRuns, is_mark
+from stopcause.receipts.model import SCHEMA, RunStarted
+from stopcause.receipts.spool import OpenRuns, is_mark
 
 _FILES = 200  # that are open at once
 
@@ -77,16 +77,16 @@ def _take_some(paths: Sequence[Path], keeper: Keeper, now: datetime) -> TakenIn:
     with contextlib.ExitStack() as files:
         opened, refused = _open(paths, keeper, files)
         parts = [part for file in opened if (part := _Part(file)).is_wanted]
-        lost = [died for part in parts for died in part.lost]
-        sources = [part.source for part in parts]
-        sources += [Source("lost", io.BytesIO(b"\n".join(line for _, line in lost)), None, named=False)] * bool(lost)
+        lost = [died for part in parts for died in part.lost()]
+        deaths = io.BytesIO(b"\n".join(died.line for died in lost))
+        sources = [*(part.source for part in parts), Source("deaths", deaths, None, named=False)]
         report = ingest.ingest(sources, keeper, now, rejected_dir=paths[0].parent)
         removed = sum(part.finish() for part in parts)
     return TakenIn(
         len(parts),
         report.accepted,
         report.repeated,
-        tuple(run.run_id for run, _ in lost),
+        tuple(died.run_id for died in lost),
         sum(part.is_cut for part in parts),
         removed,
         report.set_aside,
@@ -110,6 +110,13 @@ def _open(
     return opened, tuple(refused)
 
 
+class Died(NamedTuple):
+    """A run that is lost, and the record that says so."""
+
+    run_id: str
+    line: bytes
+
+
 class _Part:
     """What is to be taken in of one file now."""
 
@@ -119,30 +126,27 @@ class _Part:
         self._end, self.is_cut = file.line_end(), False
         if self._is_last and self._end < file.size:
             self._end, self.is_cut = self._with_tail()
-        self._stretch = Stretch(file.fd, file.hint.taken, self._end)
-        self.source = Source(file.path.name, cast("BinaryIO", self._stretch), None, named=False)
+        stretch = cast("BinaryIO", Stretch(file, file.hint.taken, self._end))
+        self.source = Source(file.path.name, stretch, None, named=False)
 
     @property
     def is_wanted(self) -> bool:
         """Whether there is anything to do."""
         return self._is_last or self._end > self._file.hint.taken
 
-    @property
-    def lost(self) -> Iterator[tuple[OpenRun, bytes]]:
-        """The runs that died with a process, and the line that says so: the same whenever this file is read."""
+    def lost(self) -> list[Died]:
+        """What died with a process: the same whenever this file is read."""
         if not self._file.is_dead:
-            return
+            return []
         runs, last = OpenRuns(), b""
         for line in self._file.lines(0, self._end):
             runs.see(line)
             last = last if is_mark(line) else line
-        if runs.runs and (at := _latest([*runs.starts, last])) is not None:
-            for run in runs.runs:
-                yield run, _died(run, at)
+        return [] if self._file.is_broken else _died(runs.starts, last)
 
     def finish(self) -> bool:
         """What is in the store need not be read again; whether the file was removed."""
-        if self._stretch.is_broken:
+        if self._file.is_broken:
             return False
         if self._is_last:
             return self._file.remove()
@@ -156,19 +160,21 @@ class _Part:
         return (self._file.size, False) if is_whole else (self._end, True)
 
 
-def _latest(lines: Sequence[bytes]) -> datetime | None:
-    """The latest time in these records."""
-    found = [record.at for record in map(codec.read_line, lines) if not isinstance(record, LineError)]
-    return max(found, default=None)
+def _died(starts: Sequence[bytes], last: bytes) -> list[Died]:
+    """Of each of these runs that its process is gone, as of the last record in its file."""
+    begun = [record for record in map(codec.read_line, starts) if isinstance(record, RunStarted)]
+    end = codec.read_line(last)
+    moments = [each.at for each in (*begun, end) if not isinstance(each, LineError)]
+    return [Died(each.run_id, _death(each, max(moments))) for each in begun]
 
 
-def _died(run: OpenRun, at: datetime) -> bytes:
-    """That a run's process is gone. It has no id of its own: the reader makes one of its content, always the same."""
+def _death(begun: RunStarted, at: datetime) -> bytes:
+    """It has no id of its own: the reader makes one of its content, always the same."""
     died = {
         "schema": SCHEMA,
         "kind": "run.died",
-        "run_id": run.run_id,
-        "attempt": run.attempt,
+        "run_id": begun.run_id,
+        "attempt": begun.attempt,
         "at": at.isoformat(),
         "boundary": "platform",
         "adapter": "stopcause.spool",

@@ -45,20 +45,19 @@ class Hint(NamedTuple):
 
 
 class Stretch:
-    """The bytes of a file from one offset to another. Where the disk fails it ends, and says that it is broken."""
+    """The bytes of a file from one offset to another. Where the disk fails they end, and the file is broken."""
 
-    def __init__(self, fd: int, start: int, end: int) -> None:
-        self._fd, self._at, self._end = fd, start, end
-        self.is_broken = False
+    def __init__(self, file: SpoolFile, start: int, end: int) -> None:
+        self.file, self.at, self._end = file, start, end
 
     def read(self, size: int) -> bytes:
         """At most `size` bytes; none at the end."""
         try:
-            chunk = os.pread(self._fd, min(size, self._end - self._at), self._at)
+            chunk = os.pread(self.file.fd, min(size, self._end - self.at), self.at)
         except OSError:
-            self.is_broken = True
+            self.file.is_broken = True
             return b""
-        self._at += len(chunk)
+        self.at += len(chunk)
         return chunk
 
 
@@ -72,7 +71,8 @@ class SpoolFile:
 
     def __init__(self, path: Path, store: Path | None) -> None:
         self.path = path
-        self.fd = os.open(path, os.O_RDONLY)
+        self.fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW)  # nobody may lead us to a file outside
+        self.is_broken = False
         self.is_locked = path.name.startswith(LOCKED)
         self.is_dead = self.is_locked and self._lock() and self._is_there()
         found = os.fstat(self.fd)
@@ -116,7 +116,7 @@ class SpoolFile:
 
     def lines(self, start: int, end: int) -> Iterator[bytes]:
         """The lines between two offsets, but for those that are too long to be records."""
-        for line in lines_of(Stretch(self.fd, start, end), _uncounted):
+        for line in lines_of(Stretch(self, start, end), _uncounted):
             if not isinstance(line, LongLine):
                 yield line
 
@@ -174,7 +174,7 @@ def files_of(spool: Path) -> list[Path]:
     found: list[tuple[int, Path]] = []
     with contextlib.suppress(FileNotFoundError), os.scandir(spool) as entries:
         for entry in entries:
-            if entry.name.endswith(SUFFIX) and entry.is_file():
+            if entry.name.endswith(SUFFIX) and entry.is_file(follow_symlinks=False):
                 with contextlib.suppress(FileNotFoundError):  # taken in by another store meanwhile
                     found.append((entry.stat().st_mtime_ns, Path(entry.path)))
     return [path for _, path in sorted(found)]

@@ -147,7 +147,7 @@ def test_of_a_living_process_only_what_is_new_is_read_and_nothing_goes(
     read, begins = spool_files.Stretch.read, []
 
     def watched(self: spool_files.Stretch, size: int) -> bytes:
-        begins.append(self._at)
+        begins.append(self.at)
         return read(self, size)
 
     monkeypatch.setattr(spool_files.Stretch, "read", watched)
@@ -323,8 +323,8 @@ def test_a_file_whose_disk_fails_stays(store: Path, spool: Path, monkeypatch: py
     inode = bad.stat().st_ino
 
     def failing(self: spool_files.Stretch, size: int) -> bytes:
-        if os.fstat(self._fd).st_ino == inode:
-            self.is_broken = True
+        if os.fstat(self.file.fd).st_ino == inode:
+            self.file.is_broken = True
             return b""
         return read(self, size)
 
@@ -332,8 +332,17 @@ def test_a_file_whose_disk_fails_stays(store: Path, spool: Path, monkeypatch: py
         disk.setattr(spool_files.Stretch, "read", failing)
         taken_in(store, spool)
     assert (bad.exists(), good.exists()) == (True, False)
+    assert list(verdicts(store)) == ["r2"]
 
     assert taken_in(store, spool).records == 2
+
+
+def test_of_a_start_that_is_no_record_nobody_dies(store: Path, spool: Path) -> None:
+    left(spool, line("run.started", "r1", lease_s=-1), started("r2"))
+
+    taken = taken_in(store, spool)
+
+    assert (taken.lost, taken.set_aside) == (("r2",), 1)
 
 
 def test_no_spool_is_fine(store: Path, spool: Path) -> None:
