@@ -286,6 +286,26 @@ def test_more_than_can_be_held_are_not_looked_at_and_say_so(gate: Gate, monkeypa
         assert len(outcomes(receipts)) == 2
 
 
+def test_without_a_thread_for_them_the_receipt_is_there_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = threading.Thread.start
+
+    def starts(thread: threading.Thread) -> None:
+        if thread.name == "stopcause-validators":
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", starts)
+    with recorded(validators={"invoice": lambda _: True}) as receipts:
+        finished_run()
+        assert (receipts.stopped.stop_cause, receipts.stopped.findings) == (
+            "natural",
+            (model.Finding(code="validators_behind"),),
+        )
+        monkeypatch.undo()
+        finished_run()
+        assert len(outcomes(receipts)) == 1, "the next one tries again"
+
+
 def judge(_: Finished) -> bool:
     """Runs an agent to look, with a child of its own, in a loop of its own."""
 
