@@ -193,8 +193,8 @@ class AgentCall(Call):
             self._cancelled()
         elif reason is not None and reason.startswith("limit_"):
             self._limit(reason, result)
-        elif reason in causes.BY_STOP_REASON:
-            self._say(causes.BY_STOP_REASON[reason], None)
+        elif (cause := causes.BY_STOP_REASON.get(reason or "")) is not None:
+            self._say(cause, None)
         self.came_back(result)
 
     def _say(self, cause: StopCause, reason: str | None, *, aborted: bool = False) -> None:

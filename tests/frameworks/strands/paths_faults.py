@@ -8,12 +8,13 @@ import gc
 import threading
 from typing import Any
 
+from strands import tool
 from strands.hooks import AfterToolCallEvent, BeforeModelCallEvent
 from strands.types.tools import ToolContext
 
 import stopcause
 from tests.frameworks.harness import Path_, Scripted
-from tests.frameworks.strands.models import On, Turn, agent, answers_with, call, failing, say, tool
+from tests.frameworks.strands.models import On, Turn, agent, answers_with, call, failing, say
 from tests.frameworks.strands.paths_ends import UNPROVEN
 
 ABORTED = ("BOUNDED_STOP", "caller_abort")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from strands import Agent
+from strands import Agent, tool
 from strands.session.file_session_manager import FileSessionManager
 from strands.types.tools import ToolContext
 
@@ -23,7 +23,6 @@ from tests.frameworks.strands.models import (
     look_up,
     pay,
     say,
-    tool,
 )
 from tests.frameworks.strands.paths_ends import UNPROVEN
 
