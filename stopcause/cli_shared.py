@@ -135,14 +135,17 @@ def reading(store: Path | None, screen: Screen, wanted: str = "") -> Iterator[tu
     from stopcause.pipeline.keeper import journal_folder
     from stopcause.pipeline.spool_files import has_records
 
-    path, spool, now = settings.store_path(store), usual_spool(), clock()
+    path, now = settings.store_path(store), clock()
+    spool = spool_for(path)
     is_there = path.exists() or journal_folder(path).exists()  # a store that is gone is made again from its journal
     if not is_there and not (spool and has_records(spool)):
+        complain_of_waiting(path)
         nothing_yet(screen, wanted)
     with _opened(path, now) as keeper:
         if spool:
             take_in_spool(spool, keeper, now)
         if keeper.store.is_empty():
+            complain_of_waiting(path)
             nothing_yet(screen, wanted)
         if stale := keeper.stale_policy():
             complain(f"The policy has changed: judging {stale} verdicts anew.")
@@ -169,11 +172,20 @@ def _opened(path: Path, now: datetime) -> Keeper:
         time.sleep(_PATIENCE_S / 20)
 
 
-def usual_spool() -> Path | None:
-    """Where hooks of this user leave their records; None where there is no such place."""
-    with contextlib.suppress(InputError):
-        return settings.spool_dir()
-    return None
+def spool_for(store: Path) -> Path | None:
+    """The spool that a command takes in before it reads a store; None where hooks do not report to that one."""
+    from stopcause.pipeline.spool_files import is_usual
+
+    return settings.spool_dir() if is_usual(store) else None
+
+
+def complain_of_waiting(store: Path) -> None:
+    """Where a store has nothing because hooks report to another, that is said."""
+    from stopcause.pipeline.spool_files import has_records, is_usual
+
+    with contextlib.suppress(InputError):  # this user has no spool
+        if not is_usual(store) and has_records(settings.spool_dir()):
+            complain(f"stopcause: {settings.spool_dir()} has records for {settings.store_path()}, the usual store.")
 
 
 def take_in_spool(spool: Path, keeper: Keeper, now: datetime) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from stopcause.pipeline.doctor_files import is_folder, listed, megabytes
-from stopcause.pipeline.spool_files import SpoolFile, files_of, opened
+from stopcause.pipeline.spool_files import SpoolFile, files_of, is_usual, opened
 from stopcause.receipts import codec
 from stopcause.receipts.codec import LineError
 from stopcause.receipts.spool import is_mark
@@ -49,6 +49,8 @@ def check_spool(spool: Path, store: Path, now: datetime) -> Check:
     if not found:
         return Check("spool", State.OK, "nothing waits there" if is_folder(spool) else "there is none")
     waiting = sum(each.records for each in found)
+    if not is_usual(store):
+        return Check("spool", State.OK, f"{_whose(found)}; hooks report to the usual store, and not to this one")
     if not waiting:
         return Check("spool", State.OK, f"{_whose(found)}; all is taken in")
     said = f"{_whose(found)}; {count(waiting, 'record')} not taken in yet{_oldest(found, now)}"

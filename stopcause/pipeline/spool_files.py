@@ -21,6 +21,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple, Self
 
+from stopcause import settings
+from stopcause.errors import InputError
 from stopcause.pipeline.ingest_sources import LongLine, lines_of
 from stopcause.pipeline.keeper import journal_folder
 from stopcause.receipts import segments
@@ -192,6 +194,16 @@ def opened(paths: Iterable[Path], store: Path | None) -> Iterator[SpoolFile | OS
             continue
         with file:
             yield file
+
+
+def is_usual(store: Path) -> bool:
+    """Whether it is the store that commands read when none is named: the only one that takes the spool in unasked.
+
+    Whoever looks at another, a copy perhaps, must not draw away what the living report.
+    """
+    with contextlib.suppress(InputError):  # there is no usual place here
+        return settings.store_path().resolve() == store.resolve()
+    return False
 
 
 def has_records(spool: Path) -> bool:

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -63,7 +64,7 @@ def store(tmp_path: Path) -> Path:
 
 
 def runs(store: Path, spool: Path, **more: str) -> dict[str, tuple[str, str]]:
-    listed = objects(run(("runs", "--store", str(store)), spool, **more))
+    listed = objects(run(("runs",), spool, STOPCAUSE_STORE=str(store), **more))
     return {each["agent"]: (each["verdict"] or "RUNNING", each["reason"]) for each in listed}
 
 
@@ -80,24 +81,20 @@ def test_an_agent_that_is_killed_in_mid_run_is_lost(store: Path, spool: Path) ->
 
     assert alive["invoice-agent"] == ("RUNNING", "running")
     assert dead == {"invoice-agent": ("FAILED", "process_lost"), "done": ("FALSE_COMPLETE", "no_contract")}
-    assert "process_lost" in run(("explain", run_id, "-o", "table", "--store", str(store)), spool).stdout
+    assert "process_lost" in run(("explain", run_id, "-o", "table"), spool, STOPCAUSE_STORE=str(store)).stdout
     assert list(spool.iterdir()) == []
 
 
 def test_where_no_lock_can_tell_it_is_stuck_once_its_lease_is_over(store: Path, spool: Path) -> None:
-    without_locks = (
-        f"import fcntl\n    fcntl.flock = lambda *_: (_ for _ in ()).throw(OSError(37, 'no locks'))\n{MID_RUN}"
-    )
-    program = without_locks.replace("import stopcause\n", "import stopcause\n    stopcause.configure(lease_s=1.0)\n")
-    with process(f"    {program}", spool) as agent:
-        said_by(agent)
+    with process(WITHOUT_LOCKS + MID_RUN, spool) as agent:
+        run_id = said_by(agent)
         agent.kill()
         agent.wait()
-        at_once = runs(store, spool)["invoice-agent"]
-        time.sleep(1.2)
-        later = runs(store, spool)["invoice-agent"]
 
-    assert (at_once, later) == (("RUNNING", "running"), ("STUCK", "lease_expired"))
+    assert runs(store, spool)["invoice-agent"] == ("RUNNING", "running")
+    assert verdicts(store, NOW + timedelta(hours=1))[run_id] == "STUCK lease_expired"
+    (kept,) = spool.glob("*.ndjson")
+    assert kept.name.startswith("unlocked-")
 
 
 def test_an_agent_in_node_that_is_killed_is_left_to_its_lease(store: Path, spool: Path) -> None:
@@ -129,7 +126,7 @@ def test_every_reading_command_takes_the_spool_in(tmp_path: Path, spool: Path) -
     for n, command in enumerate((("runs",), ("waiting",), ("explain", "r1"), ("report", "stop-causes"))):
         store = tmp_path / f"{n}.duckdb"
         left(spool, started("r1"), stopped("r1"))
-        done = run((*command, "--store", str(store)), spool)
+        done = run(command, spool, STOPCAUSE_STORE=str(store))
         assert (done.returncode, done.stderr) == (0, "")
         assert verdicts(store) == {"r1": "FALSE_COMPLETE no_contract"}
 
@@ -138,20 +135,38 @@ def test_an_empty_spool_makes_no_store(store: Path, spool: Path) -> None:
     spool.mkdir()
     left(spool)
 
-    assert "No runs yet" in run(("runs", "--store", str(store)), spool).stderr
+    assert "No runs yet" in run(("runs",), spool, STOPCAUSE_STORE=str(store)).stderr
     assert not store.exists()
 
 
 def test_what_was_set_aside_is_said_and_the_list_is_shown(store: Path, spool: Path) -> None:
     path = left(spool, started("r1"), b"no record", stopped("r1"))
 
-    done = run(("runs", "--store", str(store)), spool)
+    done = run(("runs",), spool, STOPCAUSE_STORE=str(store))
 
     assert (done.returncode, len(done.stdout.splitlines())) == (0, 1)
     assert done.stderr.splitlines() == [
         f"stopcause: {spool}: 1 line of no record set aside",
         f"stopcause: set aside in {path}.rejected.jsonl",
     ]
+
+
+def test_a_command_that_is_given_another_store_leaves_the_spool_to_the_usual_one(
+    tmp_path: Path, store: Path, spool: Path
+) -> None:
+    path, copy = left(spool, started("r1")), tmp_path / "copy.duckdb"
+    none = run(("runs", "--store", str(copy)), spool, STOPCAUSE_STORE=str(store))
+    assert (none.returncode, copy.exists(), path.exists()) == (0, False, True)
+    assert none.stderr.splitlines()[0] == f"stopcause: {spool} has records for {store}, the usual store."
+    assert run(("explain", "r1", "--store", str(copy)), spool, STOPCAUSE_STORE=str(store)).returncode == 2
+
+    with Keeper.open(copy, DEFAULT_POLICY, NOW) as keeper:
+        keeper.accept([stopped("r2")], NOW)
+    other = run(("runs", "--store", str(copy)), spool, STOPCAUSE_STORE=str(store))
+    assert (len(other.stdout.splitlines()), other.stderr, path.exists()) == (1, "", True)
+
+    named = run(("runs", "--store", str(store)), spool, STOPCAUSE_STORE=str(store))  # the usual one, by its name
+    assert (len(named.stdout.splitlines()), path.exists()) == (1, False)
 
 
 # The sidecar

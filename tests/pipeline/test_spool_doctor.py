@@ -17,7 +17,8 @@ from tests.support.visits import NOW, check, line, well
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Path:
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("STOPCAUSE_STORE", str(tmp_path / "s.duckdb"))
     return well(tmp_path / "s.duckdb")
 
 
@@ -52,6 +53,19 @@ def test_what_is_taken_in_waits_no_more(store: Path, spool: Path) -> None:
     living.close()
 
     assert (said.state, said.said) == (State.OK, "1 file, 0.0 MB: 1 of live processes; all is taken in")
+
+
+def test_of_another_store_it_is_said_that_hooks_do_not_report_to_it(
+    store: Path, spool: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("STOPCAUSE_STORE")
+    (made := Spool(spool)).write([line(run_id="r2")])
+
+    said = check(store, "spool")
+    made.close()
+
+    assert (said.state, said.do) == (State.OK, None)
+    assert said.said.endswith("; hooks report to the usual store, and not to this one")
 
 
 def test_an_empty_spool_and_none_are_fine(store: Path, spool: Path) -> None:
