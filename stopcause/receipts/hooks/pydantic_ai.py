@@ -132,12 +132,16 @@ class _Watched(contextlib.AbstractAsyncContextManager[Any], contextlib.AsyncCont
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> Any:  # noqa: ANN401 - as theirs
+        was_over = False
+        if error is not None and self._watch is not None:
+            with self._hook.guard("exit"):
+                was_over = self._watch.has_result()
         try:
             handled = await self._theirs.__aexit__(kind, error, traceback)
         except BaseException as left:
-            self._end(left)
+            self._end(None if was_over and left is error else left)
             raise
-        self._end(None if handled else error)
+        self._end(None if was_over or handled else error)
         return handled
 
     def _recreate_cm(self) -> _Watched:

@@ -68,18 +68,19 @@ class Watch:
         """
         run, hook = self.run, self._hook
         self._agent_run = agent_run
-        self._base = _numbers(hook.read(run, agent_run, "ctx.state.usage", object))
-        framework_id = hook.read(run, agent_run, "run_id", str)
-        if framework_id is not None and self._options.get("run_id") is None:
+        ctx = agent_run.ctx  # made anew each time it is asked for
+        self._base = _numbers(hook.read(run, ctx, "state.usage", object))
+        framework_id = hook.read(run, ctx, "state.run_id", str)
+        if self._options.get("run_id") is None:
             run.identify(framework_id)
-        self._conversation = hook.read(run, agent_run, "conversation_id", str)
+        self._conversation = hook.read(run, ctx, "state.conversation_id", str)
         run.thread_id = run.thread_id or self._conversation
         run.step_unit = causes.REQUESTS.unit
-        run.model = run.model or hook.read(run, agent_run, "ctx.deps.model.model_name", str)
-        run.provider = run.provider or hook.read(run, agent_run, "ctx.deps.model.system", str)
-        run.labels = run.labels or hook.read(run, agent_run, "metadata", dict)
-        self._note_limits()
-        history = hook.read(run, agent_run, "ctx.state.message_history", list) or []
+        run.model = run.model or hook.read(run, ctx, "deps.model.model_name", str)
+        run.provider = run.provider or hook.read(run, ctx, "deps.model.system", str)
+        run.labels = run.labels or hook.read(run, ctx, "state.metadata", dict)
+        self._note_limits(hook.read(run, ctx, "deps.usage_limits", object))
+        history = hook.read(run, ctx, "state.message_history", list) or []
         self._approved = waits.resume(run, self._options.get("deferred_tool_results"), self._conversation, history)
         self.enter()
         return framework_id
@@ -96,8 +97,7 @@ class Watch:
             with contextlib.suppress(ValueError):
                 current.reset(token)
 
-    def _note_limits(self) -> None:
-        limits = self._hook.read(self.run, self._agent_run, "ctx.deps.usage_limits", object)
+    def _note_limits(self, limits: object) -> None:
         for counter, limit in causes.limits_of(limits, self._base):
             self.run.limit(counter.limit, counter.kind, limit, unit=counter.unit)
         timeout = self._options.get("timeout")
@@ -153,11 +153,12 @@ class Watch:
         if agent_run is None:
             self._failed(error, messages.NOTHING, None)
             return
-        seen = self._read(agent_run)
-        usage = self._count(agent_run)
+        ctx = agent_run.ctx
+        seen = self._read(ctx)
+        usage = self._count(ctx)
         result = self._hook.read(run, agent_run, "result", object)
         if error is not None:
-            limits = self._hook.read(run, agent_run, "ctx.deps.usage_limits", object)
+            limits = self._hook.read(run, ctx, "deps.usage_limits", object)
             run.pending_tool_calls = len(seen.unanswered)
             self._failed(error, seen, causes.bound_of(limits, self._base, usage, seen))
         elif result is None:
@@ -165,6 +166,10 @@ class Watch:
             run.end(GeneratorExit(), boundary=Boundary.EVENT_STREAM)
         else:
             self._returned(result)
+
+    def has_result(self) -> bool:
+        """Whether the loop came to its end: what the caller's block raises after that, or cancels, ended no run."""
+        return self._agent_run is not None and self._agent_run.result is not None
 
     def abandoned(self) -> None:
         """Nobody closed it, and the last reference is gone."""
@@ -207,19 +212,20 @@ class Watch:
         """The tool that an exception came out of; an empty name where the model made the tool up."""
         return next((self._faults[id(link)] for link in chain_of(error) if id(link) in self._faults), None) or None
 
-    def _read(self, agent_run: Any) -> messages.Seen:  # noqa: ANN401
+    def _read(self, ctx: Any) -> messages.Seen:  # noqa: ANN401 - `GraphRunContext`
         run = self.run
-        seen = messages.read(agent_run.new_messages(), causes.BY_FINISH, self._calls)
+        new = ctx.state.message_history[ctx.deps.new_message_index :]
+        seen = messages.read(new, causes.BY_FINISH, self._calls)
         run.finish, run.finish_raw = seen.finish, seen.finish_raw
         run.model_calls = seen.responses
         run.model = seen.model or run.model
         run.model_errors_recovered += seen.retries
         return seen
 
-    def _count(self, agent_run: Any) -> dict[str, float]:  # noqa: ANN401
+    def _count(self, ctx: Any) -> dict[str, float]:  # noqa: ANN401
         """What this run used: a `usage` that runs share goes on counting, so what was there at the start comes off."""
         run = self.run
-        now = _numbers(self._hook.read(run, agent_run, "ctx.state.usage", object))
+        now = _numbers(self._hook.read(run, ctx, "state.usage", object))
         used = {name: number - self._base.get(name, 0) for name, number in now.items()}
         run.steps = int(used.get("requests", 0))
         run.add_usage(int(used.get("input_tokens", 0)), int(used.get("output_tokens", 0)))
@@ -238,6 +244,7 @@ def _numbers(usage: object) -> dict[str, float]:
 
 
 def _shape(output: object) -> OutputShape:
-    if output is None or output == "":
-        return OutputShape.NONE
-    return OutputShape.TEXT if isinstance(output, str) else OutputShape.STRUCTURED
+    """By its type, and whether there is anything; what it says is not looked at."""
+    if isinstance(output, str):
+        return OutputShape.TEXT if output else OutputShape.NONE
+    return OutputShape.NONE if output is None else OutputShape.STRUCTURED

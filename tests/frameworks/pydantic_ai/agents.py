@@ -58,7 +58,7 @@ async def breaks() -> str:
 
 async def hangs() -> str:
     """Never returns."""
-    await asyncio.sleep(60)
+    await models.forever()
     return ""
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextvars import ContextVar
 from typing import Any, TypeAlias
 
 import pytest
@@ -15,6 +16,9 @@ from pydantic_ai.exceptions import ModelHTTPError
 from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 from pydantic_ai.usage import RequestUsage
+
+# Called where a model or a tool begins to hang: what cuts it off does not have to guess when.
+hanging: ContextVar[Callable[[], Any]] = ContextVar("hanging", default=lambda: None)
 
 Line: TypeAlias = ModelResponse | BaseException | Callable[[], Any]
 
@@ -73,7 +77,8 @@ def http(status: int) -> ModelHTTPError:
 
 
 async def forever() -> None:
-    """A model that never answers."""
+    """Never answers, and says when it has begun not to."""
+    hanging.get()()
     await asyncio.sleep(60)
 
 

@@ -13,13 +13,13 @@ from pydantic_ai.usage import RequestUsage, RunUsage, UsageLimits
 import stopcause
 from tests.frameworks.harness import Path_
 from tests.frameworks.pydantic_ai.agents import PROMPT, agent, expecting
-from tests.frameworks.pydantic_ai.models import calls, forever, text
+from tests.frameworks.pydantic_ai.models import calls, forever, hanging, text
 
 _STEPS = ("BOUNDED_STOP", "step_limit")
 _TOKENS = ("BOUNDED_STOP", "token_budget")
 _ABORTED = ("BOUNDED_STOP", "caller_abort")
 _LIMIT = exceptions.UsageLimitExceeded
-_SOON = 0.05  # seconds
+_SOON, _LATER = 0.05, 1.0  # seconds
 
 
 def _limited(*script: Any, usage: RunUsage | None = None, **limits: Any) -> Any:
@@ -56,8 +56,7 @@ async def _nested_own() -> None:
 async def _too_many() -> None:
     limits: Any = ConcurrencyLimit(max_running=1, max_queued=0)
     made = agent(calls("hangs"), max_concurrency=limits)
-    first = asyncio.create_task(made.run(PROMPT))
-    await asyncio.sleep(_SOON)
+    first = await _hanging(made)
     with contextlib.suppress(exceptions.ConcurrencyLimitExceeded):
         await made.run(PROMPT)
     first.cancel()
@@ -65,9 +64,17 @@ async def _too_many() -> None:
         await first
 
 
+async def _hanging(made: Any) -> asyncio.Task[Any]:
+    """The task of a run, when it has come to where it hangs."""
+    hangs = asyncio.Event()
+    hanging.set(hangs.set)
+    task = asyncio.create_task(made.run(PROMPT))
+    await hangs.wait()
+    return task
+
+
 async def _cancelled() -> None:
-    task = asyncio.create_task(agent(calls("hangs")).run(PROMPT))
-    await asyncio.sleep(_SOON)
+    task = await _hanging(agent(calls("hangs")))
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
@@ -75,13 +82,16 @@ async def _cancelled() -> None:
 
 async def _outer_timeout(*script: Any) -> None:
     with contextlib.suppress(TimeoutError):
-        async with stopcause.run("order-agent"), asyncio.timeout(_SOON):
+        async with stopcause.run("order-agent"), asyncio.timeout(None) as timer:
+            hanging.set(lambda: timer.reschedule(0))
             await agent(*script).run(PROMPT)
 
 
 async def _bare_timeout() -> None:
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(agent(forever).run(PROMPT), _SOON)
+        async with asyncio.timeout(None) as timer:
+            hanging.set(lambda: timer.reschedule(0))
+            await agent(forever).run(PROMPT)
 
 
 async def _cancels_itself() -> None:
@@ -135,7 +145,7 @@ PATHS = [
           expecting(_kind("RunTimedOut"), lambda: agent(forever).run(PROMPT, timeout=_SOON))),
     Path_("timeout-after-tool", "The run's own time was over; a tool had returned before.",
           ("BOUNDED_STOP", "time_limit"),
-          expecting(_kind("RunTimedOut"), lambda: agent(calls("look_up"), forever).run(PROMPT, timeout=_SOON))),
+          expecting(_kind("RunTimedOut"), lambda: agent(calls("look_up"), forever).run(PROMPT, timeout=_LATER))),
     Path_("outer-timeout", "A timer of the host's, inside its block, cut the run off.", ("STUCK", "time_limit"),
           lambda: _outer_timeout(forever)),
     Path_("outer-timeout-in-tool", "The same while a tool was running: it was getting somewhere.",

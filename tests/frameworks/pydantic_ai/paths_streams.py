@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from collections.abc import AsyncGenerator
 from typing import Any
 
 from pydantic_ai import exceptions
 
-from tests.frameworks.harness import Path_
+from tests.frameworks.harness import Path_, Scripted
 from tests.frameworks.pydantic_ai.agents import PROMPT, Answer, agent, expecting, waiting
 from tests.frameworks.pydantic_ai.models import calls, http, text
 
@@ -64,6 +65,36 @@ async def _iter_left() -> None:
                 break
 
 
+async def _raises_after() -> None:
+    async with agent(text()).iter(PROMPT) as run:
+        async for _ in run:
+            pass
+        raise Scripted("canary-7f3a of the host")
+
+
+async def _closed_after() -> None:
+    """The reader of a generator of the host's stops after the last word, which leaves that generator in its block."""
+
+    async def words() -> AsyncGenerator[str, None]:
+        async with agent(text("one")).run_stream(PROMPT) as stream:
+            yield await stream.get_output()
+
+    reading = words()
+    await anext(reading)
+    await reading.aclose()
+
+
+async def _closed_before() -> None:
+    async def words() -> AsyncGenerator[str, None]:
+        async with agent(text("one two")).run_stream(PROMPT) as stream:
+            async for word in stream.stream_text(delta=True, debounce_by=None):
+                yield word
+
+    reading = words()
+    await anext(reading)
+    await reading.aclose()
+
+
 async def _abandoned() -> None:
     made = agent(calls("look_up"), text()).iter(PROMPT)
     run = await made.__aenter__()
@@ -92,5 +123,9 @@ PATHS = [
     Path_("events-left", "The reader of the events left after the first.", _LEFT, _events_left),
     Path_("iter", "The program drives the run node by node.", _DONE, _iter),
     Path_("iter-left", "It stops driving while a call is unanswered.", _LEFT, _iter_left),
+    Path_("iter-raises-after-end", "The program raised when the run was over: that ended no run.", _DONE,
+          expecting(Scripted, _raises_after)),
+    Path_("stream-closed-after-end", "The reader closed its generator after the last word.", _DONE, _closed_after),
+    Path_("stream-closed-before-end", "The reader closed its generator before the last word.", _LEFT, _closed_before),
     Path_("iter-abandoned", "It forgets the run; the garbage collection finds it.", _LEFT, _abandoned),
 ]  # fmt: skip
