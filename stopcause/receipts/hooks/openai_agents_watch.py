@@ -136,7 +136,7 @@ def _callback(name: str) -> Callable[..., Any]:
         watch: Watch = self.watch
         if note is not None:
             with watch.hook.guard(name):
-                note(watch, *args, **kwargs)
+                note(watch, *args, *kwargs.values())  # named or not, they come in the order of the signature
         try:
             return await getattr(self.host, name)(*args, **kwargs)
         except BaseException as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +19,7 @@ NO_TOKEN = ("WAITING_UNROUTED", "resume_token")
 ANSWERED = ("WAITING", "answered")
 ROUTE = {"tool": "pay", "owner": "team:treasury", "due_s": 1800}
 KEYS = {"resume_token": "ticket"}
+_numbers = itertools.count(8)
 TICKET = RunConfig(trace_metadata={"ticket": "paused/7", "note": MARKER})
 
 
@@ -80,10 +82,10 @@ async def through_json() -> None:
     await Runner.run(acting, state)
 
 
-def nesting(number: int = 9) -> Agent[Any]:
-    """An agent that has the payer as a tool. The SDK keeps paused inner runs by the call, so each path has its own."""
+def nesting() -> Agent[Any]:
+    """An agent that has the payer as a tool. The SDK keeps paused inner runs by the call, so each is called anew."""
     tool = payer(name="billing").as_tool(tool_name="ask_billing", tool_description="Asks.")
-    return agent(calls("ask_billing", arguments='{"input": "canary7f3a"}', first=number), says(), tools=[tool])
+    return agent(calls("ask_billing", arguments='{"input": "canary7f3a"}', first=next(_numbers)), says(), tools=[tool])
 
 
 def two_calls() -> Agent[Any]:
@@ -173,7 +175,7 @@ PATHS = [
         "nested-approval",
         "the inner run asks, the outer one passes it on, and both wait",
         NO_OWNER,
-        paused(lambda: nesting(8)),
+        paused(nesting),
     ),
     Path_("nested-approved", "answered through the outer state", ANSWERED, resumed(nesting, "y")),
     Path_("nested-approved-inner", "the inner run that asked", ANSWERED, resumed(nesting, "y"), judged=1),
