@@ -97,7 +97,7 @@ def _stream(hook: Hook, begin: Begin, waiting: Waiting, original: Foreign) -> Fo
                 with inside:
                     item = await step()
             except StopAsyncIteration:
-                _ended(call, "left")
+                _ended(call, "ended")
                 return
             except BaseException as error:
                 _ended(call, "failed", error)

@@ -96,7 +96,7 @@ class AgentCall(Call):
         elif "tool_interrupt_event" in item:
             self._tool_asked(item["tool_interrupt_event"])
         elif "result" in item and type(item["result"]).__name__ == "AgentResult":
-            self._result(item["result"])
+            self.take(item["result"])
 
     def _chunk(self, chunk: object) -> None:
         told = chunk.get("metadata") if isinstance(chunk, dict) else None
@@ -179,7 +179,8 @@ class AgentCall(Call):
 
     # The end ----------------------------------------------------------------------------------------------------------
 
-    def _result(self, result: Foreign) -> None:
+    def read_result(self, result: Foreign) -> None:
+        """By its stop reason."""
         reason = self.hook.read(self.run, result, "stop_reason", str)
         is_structured = getattr(result, "structured_output", None) is not None
         self.run.output_shape = OutputShape.STRUCTURED if is_structured else _shape(result)
@@ -195,7 +196,6 @@ class AgentCall(Call):
             self._limit(reason, result)
         elif (cause := causes.BY_STOP_REASON.get(reason or "")) is not None:
             self._say(cause, None)
-        self.came_back(result)
 
     def _say(self, cause: StopCause, reason: str | None, *, aborted: bool = False) -> None:
         self.run.say(cause, Rank.SIGNAL, Boundary.CALLBACK, reason=reason, aborted=aborted)

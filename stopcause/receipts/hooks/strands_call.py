@@ -10,6 +10,7 @@ from collections import OrderedDict
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from stopcause.receipts.causes import Rank
 from stopcause.receipts.faults import chain_of, is_cancelled
 from stopcause.receipts.hooks.strands_causes import cause_of
 from stopcause.receipts.run import current
@@ -113,8 +114,9 @@ class Call:
 
     def __del__(self) -> None:
         if not self.is_over:
-            self.run.closed_by = "garbage_collection"
-            self.left()
+            with self.hook.guard("dropped"):
+                self.run.closed_by = "garbage_collection"
+                self.left()
 
     # How it goes ------------------------------------------------------------------------------------------------------
 
@@ -136,6 +138,19 @@ class Call:
 
     # How it ends; the first word counts -------------------------------------------------------------------------------
 
+    def take(self, result: Foreign) -> None:
+        """The result. Where it cannot be read, nobody knows why it came; that is no natural end."""
+        try:
+            self.read_result(result)
+        except Exception:
+            self.run.say(StopCause.UNKNOWN, Rank.SIGNAL, Boundary.CALLBACK, reason="result_unreadable")
+            raise  # to the guard around, which counts it
+        finally:
+            self.came_back(result)
+
+    def read_result(self, result: Foreign) -> None:
+        """What the result says of why it stopped."""
+
     def came_back(self, result: object) -> None:
         """The last item: it is over before its reader sees it, who may well leave then."""
         if self._is_first_end():
@@ -150,6 +165,12 @@ class Call:
                 self.outer.is_child_cut_off = is_cancelled(error)
                 self.outer.child_fault = None if cause is None else (error, cause)
             self.run.end(error, boundary=Boundary.EXCEPTION, cause=cause, reason=self.reason)
+
+    def ended(self) -> None:
+        """Its stream is over, and there was no result in it that we could see."""
+        if self._is_first_end():
+            self.run.say(StopCause.UNKNOWN, Rank.SIGNAL, Boundary.EVENT_STREAM, reason="no_result")
+            self.run.end(boundary=Boundary.EVENT_STREAM)
 
     def left(self) -> None:
         """Its reader went away."""

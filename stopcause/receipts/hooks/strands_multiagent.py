@@ -69,7 +69,7 @@ class GraphCall(Call):
                 self.run.steps = (self.run.steps or 0) + 1
                 self.run.progress("state_change")
         elif item.get("type") == "multiagent_result" or _status(item.get("result")) is not None:
-            self._result(item["result"])
+            self.take(item["result"])
 
     def _before_node(self, event: Foreign, interrupts: Sequence[Any]) -> None:
         if getattr(event, "cancel_node", False):
@@ -87,13 +87,13 @@ class GraphCall(Call):
 
     # The end ----------------------------------------------------------------------------------------------------------
 
-    def _result(self, result: Foreign) -> None:
+    def read_result(self, result: Foreign) -> None:
+        """By its status."""
         status = _status(result)
         if status == "interrupted":
             self.wait(result.interrupts)
         elif status == "failed":
             self._failed(result)
-        self.came_back(result)
 
     def _failed(self, result: Foreign) -> None:
         failed = [node for node in result.results.values() if _status(node) == "failed"]

@@ -286,6 +286,15 @@ def test_a_fault_of_the_hooks_changes_nothing(
 
 
 @pytest.mark.usefixtures("hook")
+def test_a_result_that_cannot_be_read_is_no_natural_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(strands_agent, "_shape", _broken)
+    with recorded() as receipts:
+        agent(say())("Go.")
+        assert (receipts.stopped.stop_cause, receipts.stopped.reason_code) == ("unknown", "result_unreadable")
+        assert "hook_failed" in [finding.code for finding in receipts.stopped.findings or ()]
+
+
+@pytest.mark.usefixtures("hook")
 def test_the_context_is_left_as_it_was() -> None:
     async def program() -> None:
         stream = agent(say()).stream_async("Go.")

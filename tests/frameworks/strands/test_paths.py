@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from tests.frameworks.strands import paths_ends, paths_faults, paths_multiagent,
 
 PATHS = [*paths_ends.PATHS, *paths_faults.PATHS, *paths_waits.PATHS, *paths_multiagent.PATHS]
 DIFFERENCES: dict[str, Any] = json.loads((Path(__file__).parent / "differences.json").read_text("utf-8"))
+SOURCE = f"strands-agents {metadata.version('strands-agents')}, scripted model"
 _IS_OLDEST = os.environ.get("STOPCAUSE_VERSIONS") == "oldest"
 
 
@@ -33,7 +35,7 @@ def test_a_path_leaves_its_records(path: harness.Path_) -> None:
     differs = DIFFERENCES.get(path.id, {}) if _IS_OLDEST else {}
     if differs.get("absent"):
         pytest.skip(differs["why"])
-    harness.check("strands", "strands-agents 1.62.0, scripted model", path, differs)
+    harness.check("strands", SOURCE, path, differs)
 
 
 def test_ids_are_used_once() -> None:
