@@ -307,6 +307,7 @@ def _follow(sources: Sequence[str], store: Path | None, output: str | None) -> N
         raise typer.BadParameter("name the file of a store; a service cannot be named here yet", param_hint="--store")
     spool, path = Path(sources[0]) if sources else settings.spool_dir(), settings.store_path(store)
     screen = FollowScreen(spool, shared.screen_for(output, store), complain)
+    screen.begin(path)
     with until_signalled() as wait:
         for each in follow(spool, path, lambda: shared.loaded_policy(settings.policy_path(path)), shared.clock, wait):
             if each.trouble:

@@ -51,7 +51,7 @@ def round_object(at: datetime, taken: FromSpool, judged: int) -> dict[str, Any]:
 def summary_line(records: int, lost: int, at: datetime | None = None) -> str:
     """What `ingest --follow` has done; with when it looked last, until it ends."""
     said = count(records, "new record") + (f", {count(lost, 'run')} lost with their process" if lost else "")
-    return f"{said}; looked at {at.astimezone():%H:%M:%S}, Ctrl-C ends it" if at else f"{said}."
+    return f"{said}; looked at {at.astimezone():%H:%M:%S}" if at else f"{said}."
 
 
 class FollowScreen:
@@ -61,6 +61,11 @@ class FollowScreen:
         self._spool, self._screen, self._complain = spool, screen, complain
         self._records = self._lost = self._in_vain = 0
         self._said: set[str] = set()
+
+    def begin(self, store: Path) -> None:
+        """Nothing has come yet."""
+        if self._screen.is_table:
+            self._complain(f"Taking {self._spool} into {store}, until Ctrl-C or SIGTERM ends it.")
 
     def show(self, at: datetime, taken: FromSpool, judged: int) -> None:
         """A round that came to its end."""

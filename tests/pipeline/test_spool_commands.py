@@ -11,8 +11,11 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from stopcause import cli
 from stopcause.classifier.policy import DEFAULT_POLICY
+from stopcause.errors import StoreFullError
 from stopcause.pipeline.keeper import Keeper
 from tests.support.machine import a_terminal
 from tests.support.node import AI_SDK, node
@@ -48,8 +51,6 @@ WITHOUT_LOCKS = """
     def flock(*_):
         raise OSError(37, "No locks available")
     fcntl.flock = flock
-    import stopcause
-    stopcause.configure(lease_s=1.0)
 """
 
 
@@ -151,6 +152,26 @@ def test_what_was_set_aside_is_said_and_the_list_is_shown(store: Path, spool: Pa
     ]
 
 
+def test_where_the_store_has_no_room_what_is_in_it_can_still_be_read(
+    store: Path, spool: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Keeper.open(store, DEFAULT_POLICY, NOW) as keeper:
+        keeper.accept([stopped("r1")], NOW)
+    path = left(spool, started("r2"))
+    monkeypatch.setenv("STOPCAUSE_STORE", str(store))
+    monkeypatch.setenv("STOPCAUSE_SPOOL", str(spool))
+
+    def full(*_: object) -> None:
+        raise StoreFullError("The disk took no more.")
+
+    monkeypatch.setattr(Keeper, "add", full)
+    done = CliRunner().invoke(cli.app, ["runs"])
+
+    assert (done.exit_code, json.loads(done.stdout)["run_id"]) == (0, "r1")
+    assert done.stderr == f"stopcause: The disk took no more. What hooks left stays in {spool}.\n"
+    assert path.exists()
+
+
 def test_a_command_that_is_given_another_store_leaves_the_spool_to_the_usual_one(
     tmp_path: Path, store: Path, spool: Path
 ) -> None:
@@ -235,6 +256,7 @@ def test_a_sidecar_on_a_terminal_has_one_line_that_stands(store: Path, spool: Pa
     os.close(ours)
 
     assert sidecar.returncode == 0
+    assert "until Ctrl-C or SIGTERM ends it." in " ".join(seen.decode().split())
     assert "2 new records, 1 run lost with their process" in seen.decode()
     assert seen.decode().endswith("2 new records, 1 run lost with their process.\r\n")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from stopcause.pipeline.spool import take_in
 from stopcause.receipts.spool import Spool
 from stopcause.render.caller import Hint
 from stopcause.render.doctor import State
+from tests.support.machine import without_privileges
 from tests.support.visits import NOW, check, line, well
 
 
@@ -88,13 +88,14 @@ def test_looking_changes_nothing(store: Path, spool: Path) -> None:
     living.close()
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_of_somebody_else_is_said(store: Path, spool: Path) -> None:
-    spool.mkdir()
+def test_a_file_of_somebody_else_is_said(open_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STOPCAUSE_STORE", str(open_folder / "s.duckdb"))
+    spool = open_folder / "spool"
+    spool.mkdir(mode=0o755)
     (spool / "py-1-ab.ndjson").write_bytes(line() + b"\n")
     (spool / "py-1-ab.ndjson").chmod(0)
-
-    said = check(store, "spool")
+    with without_privileges():
+        said = check(open_folder / "s.duckdb", "spool")
 
     assert said.state is State.LOOK
     assert said.said.startswith("1 file may not be read by this user")

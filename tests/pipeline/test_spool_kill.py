@@ -63,20 +63,33 @@ class Said(NamedTuple):
     ended: set[str]
 
 
+class Agent(NamedTuple):
+    """An agent's process, and the file that it speaks into: nobody has to listen."""
+
+    process: subprocess.Popen[bytes]
+    said: Path
+
+    def wait_for_a_word(self) -> None:
+        until = time.monotonic() + 60
+        while not self.said.read_bytes() and time.monotonic() < until:
+            time.sleep(0.01)
+
+
 @contextmanager
-def agent(spool: Path, seed: int) -> Iterator[subprocess.Popen[str]]:
+def agent(spool: Path, seed: int) -> Iterator[Agent]:
     command = [sys.executable, "-c", textwrap.dedent(AGENT), str(seed)]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, env=environment(spool)) as child:
+    said = spool.with_name(f"said-{seed}")
+    with said.open("wb") as out, subprocess.Popen(command, cwd=ROOT, stdout=out, env=environment(spool)) as child:
         try:
-            yield child
+            yield Agent(child, said)
         finally:
             child.kill()
 
 
-def killed(child: subprocess.Popen[str]) -> Said:
-    child.kill()
-    said, _ = child.communicate(timeout=60)
-    whole = [line.split() for line in said.splitlines(keepends=True) if line.endswith("\n")]
+def killed(child: Agent) -> Said:
+    child.process.kill()
+    child.process.wait(timeout=60)
+    whole = [line.split() for line in child.said.read_text().splitlines(keepends=True) if line.endswith("\n")]
     told = {word: {run for first, *runs in whole if first == word for run in runs} for word in ("began", "ended")}
     return Said(told["began"], told["ended"])
 
@@ -104,8 +117,7 @@ def test_nothing_that_an_agent_acknowledged_is_lost_or_doubled_after_kills(tmp_p
     chance, said, store, spool = random.Random(7), [], tmp_path / "s.duckdb", tmp_path / "spool"  # noqa: S311 - moments of killing
     for seed in range(KILLS // 2):
         with agent(spool, seed) as child:
-            assert child.stdout is not None
-            child.stdout.readline()
+            child.wait_for_a_word()
             time.sleep(chance.uniform(0, 0.3))
             said.append(killed(child))
         if seed % 4 == 3:
@@ -127,6 +139,7 @@ def test_nothing_is_lost_or_doubled_where_the_taker_is_killed_while_agents_write
                 taker.stdout.readline()
                 time.sleep(chance.uniform(0, 0.4))
                 taker.kill()
+            assert all(each.process.poll() is None for each in agents)
         said = [killed(each) for each in agents]
     check(store, spool, said)
     print(f"{KILLS // 2} kills, {sum(len(each.began) for each in said)} runs acknowledged")  # noqa: T201
