@@ -131,7 +131,7 @@ def test_a_pause_that_is_asked_for_is_kept(http_sink: Make) -> None:
         ("soon", 0, 0),
         ("-5", 0, 0),
         ("1.5", 0, 0),
-        pytest.param(email.utils.formatdate(time.time() + 60, usegmt=True), 0, 61, id="in-a-minute"),  # ids stay the same
+        pytest.param(email.utils.formatdate(time.time() + 60, usegmt=True), 0, 61, id="in-a-minute"),
         ("Mon, 30 Nov 2026 08:00:00 -0000", 0, 0),
         ("Sun, 06 Nov 1994 08:49:37 GMT", 0, 0),
     ],
