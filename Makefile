@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 PYTHON ?= python3
 COMPILE := uv pip compile -q --generate-hashes --no-emit-index-url --no-header --universal --python-version 3.11
-FRAMEWORK := uv pip compile -q --prerelease=allow --no-emit-index-url --no-header --no-annotate --python-version 3.11
+FRAMEWORK := uv pip compile -q --upgrade --prerelease=allow --no-emit-index-url --no-header --no-annotate --python-version 3.11
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 .PHONY: help demo test check lock docs bench clean
 
