@@ -1,8 +1,9 @@
 """LangGraph and LangChain's `create_agent`: one callback handler that every context has, and no patch.
 
 Here: which exception means what, and where the handler is added. Not here: which callback belongs to which run
-(`langgraph_listener`), what a run counts and how it ends (`langgraph_run`), what a graph is (`langgraph_shape`),
-interrupts and answers (`langgraph_waits`), finish reasons and messages (`langgraph_words`).
+(`langgraph_listener`), what a run counts and how it ends (`langgraph_run`), what a graph is and how it was called
+(`langgraph_shape`, `langgraph_call`), interrupts and answers (`langgraph_pause`, `langgraph_waits`), finish reasons and
+messages (`langgraph_words`).
 """
 
 from __future__ import annotations
@@ -91,16 +92,16 @@ def cause_of(graph: GraphRun, error: BaseException) -> Why:
 
 def _say_bound(graph: GraphRun, error: BaseException, names: list[str]) -> None:
     """The limit that an exception is about, from numbers that it or its graph has; its text is not read."""
-    run, read = graph.run, graph.hook.read
+    run, read = graph.run, graph.call.hook.read
     if "GraphRecursionError" in names:
-        if graph.is_out_of_steps():
-            limit = graph.limit_named("recursion_limit")
-            run.condition("recursion_limit", LimitKind.STEPS, fired=True, limit=limit, observed=run.steps)
+        if graph.call.status == "out_of_steps":
+            observed, limit = run.steps, graph.call.limit
+            run.condition("recursion_limit", LimitKind.STEPS, fired=True, limit=limit, observed=observed)
         else:  # of a graph inside: its supersteps are not this one's
             run.steps = None
     elif "NodeTimeoutError" in names:
-        limit = read(run, error, "timeout", (int, float))
-        run.condition("node_timeout", LimitKind.TIME, fired=True, limit=limit)
+        seconds = read(run, error, "timeout", (int, float))
+        run.condition("node_timeout", LimitKind.TIME, fired=True, limit=seconds)
     elif names[0].endswith("CallLimitExceededError"):
         bound = graph.shape.bound_raising(
             names[0], read(run, error, "run_limit", int), read(run, error, "thread_limit", int)
@@ -111,8 +112,12 @@ def _say_bound(graph: GraphRun, error: BaseException, names: list[str]) -> None:
 
 def _timed_out(graph: GraphRun, error: BaseException) -> StopCause | None:
     """The graph's own `step_timeout` raises a plain `TimeoutError`; one that a node raised came through that node."""
+    if not isinstance(error, TimeoutError):
+        return None
+    if graph.came_through_node(error):
+        return StopCause.HOST_ERROR
     limit = graph.shape.step_timeout
-    if limit is None or not isinstance(error, TimeoutError) or graph.came_through_node(error):
+    if limit is None:
         return None
     graph.run.condition("step_timeout", LimitKind.TIME, fired=True, limit=limit)
     return StopCause.TIME_LIMIT

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from stopcause.receipts.causes import Rank
 from stopcause.receipts.hooks import langgraph_shape as shapes
+from stopcause.receipts.hooks.langgraph_call import Call, starter
 from stopcause.receipts.hooks.langgraph_run import GraphRun, Place, Why
 from stopcause.receipts.hooks.langgraph_waits import Memory
 from stopcause.receipts.vocabulary import Boundary, StopCause
@@ -63,7 +64,7 @@ class Listener:
 
     def chain_started(self, given: object, run_id: UUID, around: Place | None, about: dict[str, Any]) -> None:
         """Something begins that is no model and no tool."""
-        frame = shapes.starter(self._codes)
+        frame = starter(self._codes)
         if frame is not None and (around is None or around.in_tool or shapes.is_agent(frame.f_locals.get("self"))):
             self._begin(frame, given, run_id, around, about.get("metadata") or {})
         elif around is not None:
@@ -81,16 +82,18 @@ class Listener:
         run = self.hook.begin(parent=None if outer is None else outer.run)
         if run is None:
             return
-        shape = shapes.Shape()
+        call, shape = Call(self.hook, run, frame), shapes.Shape()
         if self.hook.is_tested:
-            shape = shapes.shape_of(self.hook, run, frame.f_locals.get("self"))
-        graph = GraphRun(self.hook, run, run_id, frame, shape, outer)
+            call.read()
+            shape = shapes.shape_of(self.hook, run, call.graph)
+        graph = GraphRun(run, run_id, call, shape, outer)
         run.agent = run.agent or shape.name
+        run.thread_id = run.thread_id or call.thread
         run.step_unit = "superstep"
         run.labels = run.labels or {key: metadata[key] for key in run.config.label_keys if key in metadata}
+        graph.say_limits()
         if self.hook.is_tested:
-            graph.read_call()
-            graph.take_up(self._memory, given, is_command=isinstance(given, self._command))
+            graph.pause.take_up(self._memory, given, is_command=isinstance(given, self._command))
         self._add(run_id, Place(graph))
         run.start()
 
@@ -106,7 +109,7 @@ class Listener:
         with self.hook.guard("result"):
             if self.hook.is_tested:
                 place.graph.look_at_result(outputs)
-            place.graph.say_waits(self._memory)
+            place.graph.pause.say(self._memory)
         self._end(place.graph, None, result=outputs)
 
     def chain_failed(self, error: BaseException, run_id: UUID) -> None:
@@ -116,14 +119,14 @@ class Listener:
             return
         names = names_of(error)
         if INTERRUPT in names and (place.node is not None or place.graph.id == run_id):
-            place.graph.interrupted(error.args[0] if error.args else ())
+            place.graph.pause.interrupted(error.args[0] if error.args else ())
         if place.graph.id != run_id:
             if place.node is not None:
                 place.graph.node_failed(error)
             return
         with self.hook.guard("cause"):
             if isinstance(error, GeneratorExit):  # leaving the stream is how many programs take a wait
-                place.graph.say_waits(self._memory)
+                place.graph.pause.say(self._memory)
             if INTERRUPT in names or HANDOVER in names:
                 self._handed_over(place.graph, is_wait=INTERRUPT in names)
                 error = None  # type: ignore[assignment]  # control flow, no error
@@ -132,7 +135,7 @@ class Listener:
     def _handed_over(self, graph: GraphRun, *, is_wait: bool) -> None:
         """An agent inside another graph let go by an exception that is no error."""
         if is_wait:
-            graph.say_waits(self._memory)
+            graph.pause.say(self._memory)
         else:
             graph.run.say(StopCause.EXPLICIT_DONE, Rank.SIGNAL, Boundary.CALLBACK, reason="handover")
 

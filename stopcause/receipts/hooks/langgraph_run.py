@@ -1,8 +1,8 @@
-"""One run of a graph while it goes on: what its callbacks say of supersteps, models, tools and waits.
+"""One run of a graph while it goes on: what its callbacks say of supersteps, models and tools.
 
-Here: the counts, and how it ends. Not here: which callback belongs to which run, and which exception means what
-(`langgraph`). Tools run side by side, so what counts is under a lock; it is held for an addition and never while
-anything of the framework's runs.
+Here: the counts, and how it ends. Not here: which callback belongs to which run (`langgraph_listener`), which exception
+means what (`langgraph`), waits (`langgraph_pause`). Tools run side by side, so what counts is under a lock; it is held
+for an addition and never while anything of the framework's runs.
 """
 
 from __future__ import annotations
@@ -12,19 +12,16 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stopcause.receipts.causes import Rank
 from stopcause.receipts.faults import chain_of, is_cancelled
-from stopcause.receipts.hooks import langgraph_waits as waits
 from stopcause.receipts.hooks import langgraph_words as words
-from stopcause.receipts.vocabulary import ApprovalKind, Boundary, LimitKind, Scope, Sign, StopCause
+from stopcause.receipts.hooks.langgraph_pause import Pause
+from stopcause.receipts.vocabulary import Boundary, Finish, LimitKind, Scope, Sign, StopCause
 
 if TYPE_CHECKING:
-    from types import FrameType
     from uuid import UUID
 
-    from stopcause.receipts.hooks.guard import Hook
+    from stopcause.receipts.hooks.langgraph_call import Call
     from stopcause.receipts.hooks.langgraph_shape import Bound, Shape
     from stopcause.receipts.run import Run
-
-_BREAKPOINTS = ("interrupt_before", "interrupt_after")
 
 
 class Place(NamedTuple):
@@ -54,87 +51,37 @@ class GraphRun:
     """A graph's run, from its first callback to its last.
 
     Args:
-        hook: Ours.
         run: What is recorded.
         run_id: The framework's id of it.
-        frame: The call of the graph; let go when it ends. Its loop is read at the end: how it stands there, and the
-            name of its checkpoint, are in no callback.
+        call: Of the graph.
         shape: The graph's.
         outer: The run of the graph that this one is inside of.
     """
 
-    def __init__(
-        self, hook: Hook, run: Run, run_id: UUID, frame: FrameType, shape: Shape, outer: GraphRun | None
-    ) -> None:
-        self.hook = hook
+    def __init__(self, run: Run, run_id: UUID, call: Call, shape: Shape, outer: GraphRun | None) -> None:
         self.run = run
         self.id = run_id
+        self.call = call
         self.shape = shape
-        self.outer = outer
+        self.pause: Pause = Pause(run, call, shape.tools, None if outer is None else outer.pause)
         self.inside: set[UUID] = set()  # callbacks that began and have not ended
-        self.thread: str | None = None
-        self.place = ""  # the graph's own in the thread: its checkpoint namespace
-        self.resume: object = None
-        self.is_resuming = False
-        self._frame: FrameType | None = frame
-        self._keeps: bool | None = None
         self._lock = threading.RLock()  # a finalizer may call back on the thread that holds it
         self._step: int | None = None
         self._own_calls = 0  # of the agent's model; those of a model that a tool asks are not counted by limits
         self._failures: dict[int, _Failure] = {}  # by the exception's identity, in this superstep
         self._called: set[object] = set()  # ids of calls that a tool was run for, in this superstep
-        self._interrupts: dict[str, Any] = {}
-        self._is_paused = False
         self._left_node: int | None = None  # the exception that left a node last, by its identity
-        self._told: dict[str, tuple[str, list[waits.Asked]]] = {}  # by interrupt: the child run that asked, and what
-        self._asked_in: dict[str, str] = {}  # by interrupt: the tool that asked
-        self._gated: list[tuple[str, str]] = []  # tools that an answer let run, with the approval
 
-    # How it begins ----------------------------------------------------------------------------------------------------
-
-    def read_call(self) -> None:
-        """What the call says: thread, place in it, limits in force."""
-        run, local = self.run, {} if self._frame is None else self._frame.f_locals
-        config = local.get("config") or {}
-        configurable = config.get("configurable") or {}
-        thread = configurable.get("thread_id")
-        self.thread = None if thread is None else str(thread)
-        self.place = str(configurable.get("checkpoint_ns") or "")
-        run.thread_id = run.thread_id or self.thread
-        limit = config.get("recursion_limit")
-        if isinstance(limit, int):  # the default is a subclass of it, and is in force as well
-            run.limit("recursion_limit", LimitKind.STEPS, int(limit), unit="superstep")
+    def say_limits(self) -> None:
+        """The bounds that are in force."""
+        if self.call.limit is not None:
+            self.run.limit("recursion_limit", LimitKind.STEPS, self.call.limit, unit="superstep")
         if self.shape.step_timeout is not None:
-            run.limit("step_timeout", LimitKind.TIME, self.shape.step_timeout, unit="second")
+            self.run.limit("step_timeout", LimitKind.TIME, self.shape.step_timeout, unit="second")
         for bound in self.shape.bounds:
-            self._say_limits(bound)
-
-    def take_up(self, memory: waits.Memory, given: object, *, is_command: bool) -> None:
-        """Links it to the run that waited at its place, if it resumes one. An input that is new gives that one up."""
-        outer = self.outer
-        if outer is not None:
-            self.is_resuming, self.resume = outer.is_resuming, outer.resume
-        else:
-            self.resume = getattr(given, "resume", None) if is_command else None
-            self.is_resuming = given is None or self.resume is not None
-        paused = memory.take(self.thread, self.place)
-        if paused is None or not self.is_resuming:
-            return
-        answers = waits.answers_to(paused, self.resume, self.shape.tools)
-        self.run.resumed(paused.run_id, {name: answer.decision for name, answer in answers.items()})
-        self._gated = [(each.tool, name) for name, each in answers.items() if each.decision in waits.YES and each.tool]
-
-    @property
-    def keeps(self) -> bool:
-        """Whether a checkpointer keeps its state. The call settles that before its first node, but after it began."""
-        if self._keeps is None:
-            self._keeps = self._frame is not None and self._frame.f_locals.get("checkpointer") is not None
-        return self._keeps
-
-    def _say_limits(self, bound: Bound) -> None:
-        for limit, scope in ((bound.run_limit, Scope.ATTEMPT), (bound.thread_limit, Scope.THREAD)):
-            if limit is not None:
-                self.run.limit(f"{bound.name}.{scope}", LimitKind.STEPS, limit, unit=bound.unit, scope=scope)
+            for limit, scope in ((bound.run_limit, Scope.ATTEMPT), (bound.thread_limit, Scope.THREAD)):
+                if limit is not None:
+                    self.run.limit(f"{bound.name}.{scope}", LimitKind.STEPS, limit, unit=bound.unit, scope=scope)
 
     # While it runs ----------------------------------------------------------------------------------------------------
 
@@ -146,14 +93,14 @@ class GraphRun:
                 return
             self._step = step
             self.run.steps = (self.run.steps or 0) + 1
-            self._interrupts, self._is_paused = {}, False
+            self.pause.went_on()
             self._survived()
 
     def node_ended(self, node: str, outputs: object) -> None:
         """A node is done. One of a middleware's may have sent the graph to its end."""
         if node in self.shape.tool_nodes:
             self._count_unrun(outputs)
-        elif not self.shape.tools and self.keeps:
+        elif not self.shape.tools and self.call.keeps:
             self.run.progress(Sign.STATE_CHANGE)  # an agent's own steps are talk until a tool returns
         if isinstance(outputs, dict) and outputs.get("jump_to") == "end":
             self._sent_to_end(node, outputs)
@@ -165,13 +112,6 @@ class GraphRun:
     def came_through_node(self, error: BaseException) -> bool:
         """Whether an exception that left the graph had left one of its nodes."""
         return self._left_node == id(error)
-
-    def interrupted(self, interrupts: Any) -> None:  # noqa: ANN401 - the argument of a GraphInterrupt
-        """A node of the graph stopped to wait. Without interrupts: for a breakpoint of a graph inside it."""
-        self._is_paused = True
-        for interrupt in interrupts:
-            if isinstance(name := getattr(interrupt, "id", None), str):
-                self._interrupts[name] = interrupt
 
     def model_called(self, metadata: dict[str, Any], parameters: dict[str, Any], *, is_own: bool) -> None:
         """A model is asked."""
@@ -204,11 +144,9 @@ class GraphRun:
             run.tool_calls = (run.tool_calls or 0) + 1
             run.in_flight_tools += 1
             self._called.add(call)
-            gated = next((each for each in self._gated if each[0] == tool), None)
-            if gated is not None:
-                self._gated.remove(gated)
-        if gated is not None:
-            run.executed(gated[1])
+            approval = self.pause.let_run(tool)
+        if approval is not None:
+            run.executed(approval)
 
     def tool_ended(self, result: object) -> None:
         """A tool returned: well, or with a result that tells the model of a failure."""
@@ -226,13 +164,13 @@ class GraphRun:
                 self.run.in_flight_tools -= 1
                 self._failures[id(error)] = _Failure(tool, is_tool=True)
 
-    def tool_asked(self, tool: str | None, interrupts: Any) -> None:  # noqa: ANN401 - as in `interrupted`
+    def tool_asked(self, tool: str | None, interrupts: Any) -> None:  # noqa: ANN401 - the argument of a GraphInterrupt
         """A tool stopped to wait."""
         with self._lock:
             self.run.in_flight_tools -= 1
             self.run.tool_calls = (self.run.tool_calls or 1) - 1  # it is run again when there is an answer
-            for interrupt in interrupts if tool else ():
-                self._asked_in.setdefault(getattr(interrupt, "id", ""), tool or "")
+        if tool is not None:
+            self.pause.asked_by_tool(tool, interrupts)
 
     def _count_unrun(self, outputs: object) -> None:
         """Failed results of calls that no tool was run for: the model asked for one that there is not."""
@@ -292,83 +230,22 @@ class GraphRun:
             self._failures = {}
         return found
 
-    def is_out_of_steps(self) -> bool:
-        """Whether it was this graph's limit that fired, and not that of a graph inside."""
-        return self._loop_status() == "out_of_steps"
-
-    def limit_named(self, name: str) -> float | None:
-        """A limit that was set, by its name."""
-        return next((each[2] for each in self.run.limits if each[0] == name), None)
-
     def look_at_result(self, outputs: object) -> None:
         """The graph came back: it waits, or what it returned says how it is done."""
         ending = words.ending_of(outputs)
         run = self.run
         run.pending_tool_calls = ending.pending or None
-        if self._is_paused or self._loop_status() in _BREAKPOINTS:
+        if self.pause.is_on:
             return
         self._survived()
         run.output_shape = ending.shape
         if ending.tool_is_last:
             run.say(StopCause.EXPLICIT_DONE, Rank.SIGNAL, Boundary.CALLBACK)
-
-    def say_waits(self, memory: waits.Memory) -> None:
-        """What it waits for, where it stopped to wait; remembered for the run that takes it up."""
-        status = self._loop_status()
-        if not self._is_paused and status not in _BREAKPOINTS:
-            return
-        checkpoint = self._checkpoint()
-        token = waits.resume_token(self.thread, checkpoint) if self.keeps else None
-        asked = [(each, name) for name in self._interrupts for each in self._asked(name)]
-        if not asked:
-            breakpoint_ = waits.Asked(checkpoint or self.run.run_id, None, kind=ApprovalKind.CONFIRMATION)
-            asked = [(breakpoint_, "")]
-        for each, name in asked:
-            self._say_wait(each, name, token)
-        if self.outer is not None:
-            for name in self._interrupts:
-                self.outer.child_asked(name, self.run.run_id, self._asked(name))
-        if token is not None and self.thread is not None:
-            memory.keep(self.thread, self.place, waits.Paused(self.run.run_id, tuple(each for each, _ in asked)))
-
-    def child_asked(self, interrupt: str, run_id: str, asked: list[waits.Asked]) -> None:
-        """An agent inside it stopped to wait; its interrupt is about to stop this graph, too."""
-        self._told[interrupt] = (run_id, asked)
+        elif run.finish is Finish.TOOL_CALLS and not ending.pending and not run.forced_wrapup:
+            run.finish = run.finish_raw = None  # the graph took the calls and went on: not the run's last word
 
     def let_go(self) -> None:
         """It is over: nothing of the framework's is held any longer."""
-        self._frame = None
-        self._interrupts = {}
+        self.call.let_go()
+        self.pause.went_on()
         self.run.is_driven = True
-
-    def _asked(self, name: str) -> list[waits.Asked]:
-        """What an interrupt asks for; a child that raised it knew its own tools."""
-        if name in self._told:
-            return self._told[name][1]
-        return waits.asked_in(self._interrupts[name], self.shape.tools, self._asked_in.get(name))
-
-    def _say_wait(self, asked: waits.Asked, name: str, token: str | None) -> None:
-        self.run.waiting(
-            asked.approval_id,
-            asked.kind,
-            tool=asked.tool,
-            tool_call_id=asked.tool_call_id,
-            raised_by=self._told[name][0] if name in self._told else None,
-            resume_token=token,
-            resumable=token is not None,
-            boundary=Boundary.CALLBACK,
-            metadata=getattr(self._interrupts.get(name), "value", None),
-        )
-
-    def _loop(self) -> Any:  # noqa: ANN401 - a PregelLoop
-        return None if self._frame is None else self._frame.f_locals.get("loop")
-
-    def _loop_status(self) -> str | None:
-        loop = self._loop()
-        return None if loop is None else self.hook.read(self.run, loop, "status", str)
-
-    def _checkpoint(self) -> str | None:
-        loop = self._loop()
-        checkpoint = None if loop is None else self.hook.read(self.run, loop, "checkpoint", dict)
-        name = checkpoint.get("id") if checkpoint else None
-        return name if isinstance(name, str) else None

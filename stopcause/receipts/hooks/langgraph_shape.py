@@ -1,18 +1,16 @@
 """What a compiled graph says of itself before it runs: its name, its tools, the bounds that are built into it.
 
-Here: a graph object in, names and numbers out, once for each graph; and the call that a callback came from. Nothing
-here outlives its graph, and nothing of its state is read.
+A graph object in, names and numbers out, once for each graph. Nothing here outlives its graph, and nothing of its state
+is read.
 """
 
 from __future__ import annotations
 
-import sys
 import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import CodeType, FrameType
 
     from stopcause.receipts.hooks.guard import Hook
     from stopcause.receipts.run import Run
@@ -20,8 +18,6 @@ if TYPE_CHECKING:
 # Limit middlewares of `langchain.agents.middleware` by their class: what they count.
 COUNTED = {"ModelCallLimitMiddleware": "model_call", "ToolCallLimitMiddleware": "tool_call"}
 _FRAMEWORK = "langchain.agents"
-_CALLBACKS = "langchain_core.callbacks."
-_OURS = "stopcause.receipts.hooks."
 
 
 class Bound(NamedTuple):
@@ -87,19 +83,6 @@ def is_agent(graph: Any) -> bool:  # noqa: ANN401 - a Pregel
     config = getattr(graph, "config", None) or {}
     metadata = config.get("metadata") or {}
     return "lc_agent_name" in metadata or metadata.get("ls_integration") == "langchain_create_agent"
-
-
-def starter(codes: frozenset[CodeType]) -> FrameType | None:
-    """The call of a graph that a callback is made from; None where something else makes it.
-
-    The callback API tells neither the graph nor its configuration, nor that it is a graph that starts. All three are
-    local variables of the one function that makes the call, `Pregel.stream` or `Pregel.astream` (every other entry
-    point goes through one of them). Reading them there leaves the framework as it is; wrapping would not.
-    """
-    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - the documented way to a frame, whatever its name
-    while frame is not None and frame.f_globals.get("__name__", "").startswith((_CALLBACKS, _OURS)):
-        frame = frame.f_back
-    return frame if frame is not None and frame.f_code in codes else None
 
 
 def _nodes(graph: Any) -> Iterator[tuple[str, Any]]:  # noqa: ANN401

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Annotated, Any
 
 from langchain.agents.structured_output import ToolStrategy
-from langchain_core.tools import tool
+from langchain_core.messages import ToolMessage
+from langchain_core.runnables import RunnableLambda
+from langchain_core.tools import InjectedToolCallId, tool
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint, task
+from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Command
 from pydantic import BaseModel
 
@@ -141,7 +145,65 @@ def sent_on() -> None:
     graph(choose, models.store).invoke({"done": []})
 
 
+def functional() -> None:
+    @task
+    def look(number: int) -> int:
+        return number
+
+    @entrypoint()
+    def tickets(numbers: list[int]) -> int:
+        return sum(look(number).result() for number in numbers)
+
+    tickets.invoke([1, 2], models.LIMIT)
+
+
+def routed() -> None:
+    model = models.ChatScripted(answers=[call("route")])
+
+    def choose(_state: models.State) -> models.State:
+        return {"done": [each["name"] for each in model.invoke("Which way?").tool_calls]}
+
+    graph(choose, models.store).invoke({"done": []})
+
+
+def unanswered() -> None:
+    model = models.ChatScripted(answers=[call("look_up")])
+    builder = StateGraph(MessagesState)
+    builder.add_node("model", lambda state: {"messages": [model.invoke(state["messages"])]})
+    builder.add_edge(START, "model")
+    builder.compile(name="ticket-graph").with_config(models.LIMIT).invoke(models.ASK)
+
+
+def in_chain() -> None:
+    (RunnableLambda(lambda asked: {"done": [asked]}) | graph(models.collect)).invoke("Close it.")
+
+
+def handed_over() -> None:
+    """An agent that is a node sends the graph around it on."""
+
+    @tool
+    def hand_over(call_id: Annotated[str, InjectedToolCallId]) -> Any:
+        """Hands over to the next node."""
+        told = ToolMessage("handed over", tool_call_id=call_id)
+        return Command(goto="close", graph=Command.PARENT, update={"messages": [told]})
+
+    builder = StateGraph(MessagesState)
+    builder.add_node("triage", agent(call("hand_over"), say(), tools=[hand_over], name="triage-agent"))
+    builder.add_node("close", lambda _state: {"messages": [say()]})
+    builder.add_edge(START, "triage")
+    builder.add_edge("close", END)
+    builder.compile(name="ticket-graph").with_config(models.LIMIT).invoke(models.ASK)
+
+
 PATHS = [
+    Path_("functional", "The functional way to write a graph: one superstep, whatever tasks it calls.", _DONE,
+          functional),
+    Path_("router", "A model whose call only chooses the way; the graph ends by its own edges.", _DONE, routed),
+    Path_("calls-unanswered", "The graph ended with a call that nobody answered.",
+          ("UNCERTAIN", "pending_tool_calls"), unanswered),
+    Path_("in-chain", "A graph inside a chain: the chain is no run.", _DONE, in_chain),
+    Path_("handover", "An agent handed over to the next node, and the graph ended by itself.", _DONE, handed_over),
+    Path_("handover-agent", "The agent that handed over was done.", _DONE, handed_over, judged=1),
     Path_("natural", "The model asked for nothing more; no contract says what has to be there.", _DONE, invoked,
           {"label_keys": ["tenant"]}),
     Path_("natural-async", "The same, awaited, with two tools side by side.", _DONE, awaited),

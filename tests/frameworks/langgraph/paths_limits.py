@@ -133,6 +133,17 @@ def node_timer() -> None:
         made.invoke({"done": []})
 
 
+async def node_timer_async() -> None:
+    """The same by a timer of asyncio's, inside the node."""
+
+    async def ask_far_away(_state: models.State) -> models.State:
+        async with asyncio.timeout(0.05):
+            return await aslow(_state)
+
+    with contextlib.suppress(TimeoutError):
+        await graph(models.acollect, ask_far_away).ainvoke({"done": []})
+
+
 async def node_timeout() -> None:
     from langgraph.types import TimeoutPolicy  # noqa: PLC0415 - the oldest version has none
 
@@ -193,6 +204,8 @@ PATHS = [
     Path_("step-timeout-progress", "The timer fired with a tool in flight, after another had returned.",
           ("BOUNDED_STOP", "time_limit"), step_timeout_async),
     Path_("timer-of-a-node", "A node's own time-out is a fault of the node.", ("FAILED", "host_error"), node_timer),
+    Path_("timer-of-a-node-async", "A timer inside a node is the node's, too.", ("FAILED", "host_error"),
+          node_timer_async),
     Path_("node-timeout", "The node's own policy fired.", ("STUCK", "time_limit"), node_timeout),
     Path_("timed-block", "The host's timer, seen from the host's block; nothing had been reached.",
           ("STUCK", "time_limit"), timed_block),

@@ -8,6 +8,7 @@ from typing import Any, TypedDict
 
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint
 from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
 
@@ -153,6 +154,27 @@ async def breakpoint_after() -> None:
     await made.ainvoke({"done": []}, models.thread(), interrupt_after=["acollect"])
 
 
+def breakpoint_inside() -> None:
+    inner = graph(models.collect, models.store, name="inner", interrupt_before=["store"])
+
+    def ask_inner(state: models.State) -> Any:
+        return inner.invoke(state)
+
+    graph(ask_inner, checkpointer=InMemorySaver()).invoke({"done": []}, models.thread())
+
+
+def question_in_task() -> None:
+    """The functional way: resumed, with the answer in the same call."""
+
+    @entrypoint(checkpointer=InMemorySaver())
+    def ticket(asked: str) -> str:
+        return f"{asked} {interrupt('Which customer?')}"
+
+    config = models.thread() | models.LIMIT
+    ticket.invoke("close", config)
+    ticket.invoke(Command(resume="that one"), config)
+
+
 def breakpoint_passed() -> None:
     made = graph(models.collect, models.store, checkpointer=InMemorySaver(), interrupt_before=["store"])
     config = models.thread()
@@ -246,6 +268,8 @@ PATHS = [
     Path_("breakpoint-before", "A breakpoint in front of a node: the result looks like any other.", _UNROUTED,
           breakpoint_before),
     Path_("breakpoint-after", "A breakpoint behind a node, set by the call, awaited.", _UNROUTED, breakpoint_after),
+    Path_("breakpoint-inside", "A breakpoint of a graph inside stops the whole run.", _UNROUTED, breakpoint_inside),
+    Path_("question-in-task", "Asked and answered in the functional way.", _ANSWERED, question_in_task),
     Path_("breakpoint-passed", "Somebody let it go on.", _ANSWERED, breakpoint_passed),
     Path_("helper-asks", "An agent that a tool called asks: both runs wait, routed.", ("WAITING", "tool_call"),
           helper_asks_once, _ROUTED),

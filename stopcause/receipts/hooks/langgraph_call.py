@@ -1,0 +1,92 @@
+"""The call of a graph, as it stands: who made it, with what configuration, and how its loop ended.
+
+The callback API tells neither the graph nor its configuration, nor that it is a graph that starts, nor that it stopped
+at a breakpoint. All of that is in local variables of the one function that makes the call, `Pregel.stream` or
+`Pregel.astream`: every other entry point goes through one of them. Reading them there leaves the framework as it is;
+wrapping would not. What was read on which version is in `tests/frameworks/langgraph`.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from types import CodeType, FrameType
+
+    from stopcause.receipts.hooks.guard import Hook
+    from stopcause.receipts.run import Run
+
+BREAKPOINTS = ("interrupt_before", "interrupt_after")
+_CALLBACKS = "langchain_core.callbacks."
+_OURS = "stopcause.receipts.hooks."
+
+
+def starter(codes: frozenset[CodeType]) -> FrameType | None:
+    """The call of a graph that a callback is made from; None where something else makes it."""
+    frame: FrameType | None = sys._getframe(1)  # noqa: SLF001 - the documented way to a frame, whatever its name
+    while frame is not None and frame.f_globals.get("__name__", "").startswith((_CALLBACKS, _OURS)):
+        frame = frame.f_back
+    return frame if frame is not None and frame.f_code in codes else None
+
+
+class Call:
+    """One call of a graph.
+
+    Args:
+        hook: Ours.
+        run: Where a changed shape is found.
+        frame: The call's; let go when the run ends.
+
+    Attributes:
+        thread: The thread that it continues.
+        place: The graph's own in that thread: its checkpoint namespace, empty for the outermost.
+        limit: Of supersteps, as it is in force: set by the call, by the graph or by the framework.
+    """
+
+    def __init__(self, hook: Hook, run: Run, frame: FrameType) -> None:
+        self.hook = hook
+        self._run = run
+        self._frame: FrameType | None = frame
+        self._keeps: bool | None = None
+        self.graph: Any = frame.f_locals.get("self")
+        self.thread: str | None = None
+        self.place = ""
+        self.limit: int | None = None
+
+    def read(self) -> None:
+        """Takes what its configuration says."""
+        config = self._local("config") or {}
+        configurable = config.get("configurable") or {}
+        thread, limit = configurable.get("thread_id"), config.get("recursion_limit")
+        self.thread = None if thread is None else str(thread)
+        self.place = str(configurable.get("checkpoint_ns") or "")
+        self.limit = int(limit) if isinstance(limit, int) else None  # the default is of a class of its own
+
+    @property
+    def keeps(self) -> bool:
+        """Whether a checkpointer keeps its state. The call settles that before its first node, but after it began."""
+        if self._keeps is None:
+            self._keeps = self._local("checkpointer") is not None
+        return self._keeps
+
+    @property
+    def status(self) -> str | None:
+        """How its loop stands: `done`, `out_of_steps`, one of `BREAKPOINTS`, `pending` where a node interrupted it."""
+        loop = self._local("loop")
+        return None if loop is None else self.hook.read(self._run, loop, "status", str)
+
+    @property
+    def checkpoint(self) -> str | None:
+        """The id of its last checkpoint, whether anything keeps that or not."""
+        loop = self._local("loop")
+        checkpoint = None if loop is None else self.hook.read(self._run, loop, "checkpoint", dict)
+        name = checkpoint.get("id") if checkpoint else None
+        return name if isinstance(name, str) else None
+
+    def let_go(self) -> None:
+        """It is over: nothing of the framework's is held any longer."""
+        self._frame = self.graph = None
+
+    def _local(self, name: str) -> Any:  # noqa: ANN401 - a variable of the framework's
+        return None if self._frame is None else self._frame.f_locals.get(name)
