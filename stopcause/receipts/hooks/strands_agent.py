@@ -32,7 +32,8 @@ def begin(
         return None
     call = AgentCall(hook, run, agent, waiting)
     if hook.is_tested:
-        call.describe(args[0] if args else given.get("prompt"), given)
+        with hook.guard("describe"):
+            call.describe(args[0] if args else given.get("prompt"), given)
     return call.begin()
 
 
@@ -53,7 +54,9 @@ class AgentCall(Call):
         run.agent = run.agent or read(run, self.owner, "name", str)
         run.step_unit = "turn"
         run.steps = run.steps or 0
-        config = read(run, self.owner, "model.config", object)
+        config = getattr(self.owner.model, "__dict__", {}).get(
+            "config"
+        )  # as all of Strands' models keep it; a host's own may not
         if isinstance(config, dict) and isinstance(config.get("model_id"), str):
             run.model = config["model_id"]
         run.provider = _provider(self.owner)

@@ -38,7 +38,8 @@ def begin(
     if run is None:
         return None
     call = GraphCall(hook, run, owner, waiting)
-    call.describe(args[0] if args else given.get("task"))
+    with hook.guard("describe"):
+        call.describe(args[0] if args else given.get("task"))
     return call.begin()
 
 

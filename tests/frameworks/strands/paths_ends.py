@@ -131,6 +131,24 @@ def _hidden_tool() -> None:
     _denied(BeforeToolCallEvent, "cancel_tool", call("pay"), say())
 
 
+def _stop_tool() -> None:
+    from strands.vended_tools.stop import stop  # noqa: PLC0415 - not in 1.16
+
+    agent(call("stop", message="canary-7f3a"), tools=[stop])("Go.")
+
+
+def _intervention() -> None:
+    from strands.interventions import Deny, InterventionHandler  # noqa: PLC0415 - not in 1.16
+
+    class Nobody(InterventionHandler):
+        name = "nobody"
+
+        def before_invocation(self, _event: Any, **_: Any) -> Deny:
+            return Deny(reason="canary-7f3a")
+
+    agent(say(), interventions=[Nobody()])("Go.")
+
+
 PATHS = [
     Path_("natural", "The model asked for nothing more; nobody looked at the destination.", UNPROVEN, _natural),
     Path_("streamed", "A stream with a tool call, read to its end.", UNPROVEN, _streamed),
@@ -225,6 +243,13 @@ PATHS = [
         ("BOUNDED_STOP", "guardrail"),
         lambda: _denied(BeforeInvocationEvent, "cancel"),
     ),
+    Path_(
+        "intervention-denies",
+        "A handler of the operator's denied the whole invocation.",
+        ("BOUNDED_STOP", "guardrail"),
+        _intervention,
+    ),
+    Path_("stop-tool", "The model called the framework's own tool that means done.", UNPROVEN, _stop_tool),
     Path_(
         "model-call-denied",
         "A hook refused the call of the model.",

@@ -97,6 +97,14 @@ def _tool_fails_after_yes() -> None:
     made(answers(made("Go.")))
 
 
+def _vended(answer: str) -> None:
+    """The framework's own handler, which asks before every call."""
+    from strands.vended_interventions.hitl import HumanInTheLoop  # noqa: PLC0415 - not in 1.16
+
+    made = agent(call("pay"), say(), interventions=[HumanInTheLoop()])
+    made(answers(made("Go."), answer))
+
+
 def _sub_agent(*, is_answered: bool) -> None:
     expert = agent(call("pay"), say(), name="expert", hooks=[ask_before("pay")])
     made = agent(call("expert", "call-9", input="Pay."), say(), tools=[expert.as_tool()])
@@ -246,6 +254,21 @@ PATHS = [
         "Approved, and the tool then failed; the model was told.",
         ("WAITING", "answered"),
         _tool_fails_after_yes,
+    ),
+    Path_(
+        "human-in-the-loop",
+        "The framework's own handler asked, and the answer was yes.",
+        ("WAITING", "answered"),
+        lambda: _vended("y"),
+        ROUTED,
+    ),
+    Path_(
+        "human-in-the-loop-no",
+        "The framework's own handler asked; after a no the model went on and finished.",
+        ("FALSE_COMPLETE", "denied"),
+        lambda: _vended("n"),
+        ROUTED,
+        judged=1,
     ),
     Path_(
         "sub-agent-asks",
