@@ -102,9 +102,7 @@ def ingest(
     store: StorePath = None,
     output: Output = None,
     *,
-    follow: Annotated[
-        bool, typer.Option("--follow", help="Go on with what hooks leave in a spool, until ended.")
-    ] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Take in a spool until ended.")] = False,
 ) -> None:
     """Take records and case files into the store.
 

@@ -33,6 +33,7 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("ingest runs.jsonl", "a file of records, one a line"),
         ("ingest traces/ cases/", "every file of folders"),
         ("ingest - < runs.jsonl", "standard input"),
+        ("ingest --follow", "what hooks leave, until it is ended"),
     ),
     "runs": (
         ("runs --attention", "what needs somebody, in groups"),
