@@ -38,19 +38,19 @@ def _in_a_block() -> None:
 
 
 async def _side_by_side() -> None:
-    one, two = agent(say(pause=0.01), name="one"), agent(say(pause=0.05), name="two")
+    one, two = agent(say(pause=0.05), name="one"), agent(say(pause=0.4), name="two")
     await asyncio.gather(one.invoke_async("Go."), two.invoke_async("Go."))
 
 
 async def _reentrant() -> None:
     """One agent that may be called twice at once."""
-    made = agent(say(pause=0.01), say(pause=0.05), concurrent_invocation_mode="unsafe_reentrant")
+    made = agent(say(pause=0.05), say(pause=0.4), concurrent_invocation_mode="unsafe_reentrant")
     await asyncio.gather(made.invoke_async("Go."), made.invoke_async("Go."))
 
 
 async def _duplicate() -> None:
     """The same request twice: the second waits for the first one's result."""
-    made = agent(say(pause=0.02))
+    made = agent(say(pause=0.2))
     await asyncio.gather(*(made.invoke_async("Go.", idempotency_token="once") for _ in range(2)))
 
 

@@ -64,9 +64,9 @@ def _bad_input() -> None:
 
 
 async def _twice_at_once() -> None:
-    made = agent(say(pause=0.05))
+    made = agent(say(pause=0.4))
     first = asyncio.create_task(made.invoke_async("Go."))
-    await asyncio.sleep(0.01)
+    await asyncio.sleep(0.05)
     with contextlib.suppress(Exception):
         await made.invoke_async("Go too.")
     await first
@@ -91,21 +91,21 @@ def _cancel_signal() -> None:
 
 async def _task_cancelled() -> None:
     task = asyncio.create_task(agent(say(pause=5)).invoke_async("Go."))
-    await asyncio.sleep(0.02)
+    await asyncio.sleep(0.3)
     task.cancel()
     await asyncio.wait([task])
 
 
 async def _tool_cancelled() -> None:
     task = asyncio.create_task(agent(call("slow")).invoke_async("Go."))
-    await asyncio.sleep(0.05)
+    await asyncio.sleep(0.4)
     task.cancel()
     await asyncio.wait([task])
 
 
 async def _timed_out(*turns: Turn) -> None:
     try:
-        async with stopcause.run("ticket-agent"), asyncio.timeout(0.1):
+        async with stopcause.run("ticket-agent"), asyncio.timeout(0.6):
             await agent(*turns).invoke_async("Go.")
     except TimeoutError:
         pass

@@ -56,7 +56,7 @@ def _fans_out() -> None:
     builder = GraphBuilder()
     builder.set_graph_id("claims")
     for name in ("start", "left", "right"):  # the framework may take left and right in any order: they look the same
-        builder.add_node(agent(say(pause=0.02), name="reader"), name)
+        builder.add_node(agent(say(pause=0.2), name="reader"), name)
     builder.add_edge("start", "left")
     builder.add_edge("start", "right")
     builder.build()("Go.")
@@ -114,7 +114,7 @@ async def _left() -> None:
 
 async def _cancelled() -> None:
     task = asyncio.create_task(_graph(*_two((say(pause=5),))).invoke_async("Go."))
-    await asyncio.sleep(0.1)
+    await asyncio.sleep(0.4)
     task.cancel()
     await asyncio.wait([task])
 
@@ -152,13 +152,13 @@ PATHS = [
         "graph-timed-out",
         "Its time was over after a node was done.",
         ("BOUNDED_STOP", "time_limit"),
-        lambda: _graph(*_two((say(pause=0.05),)), execution_timeout=0.01)("Go."),
+        lambda: _graph(*_two((say(pause=0.8),)), execution_timeout=0.5)("Go."),
     ),
     Path_(
         "graph-node-timed-out",
         "The only node ran out of time with nothing done.",
         ("STUCK", "time_limit"),
-        lambda: failing(lambda: _graph(agent(say(pause=5), name="reader"), node_timeout=0.1)("Go.")),
+        lambda: failing(lambda: _graph(agent(say(pause=5), name="reader"), node_timeout=0.4)("Go.")),
     ),
     Path_(
         "graph-node-fails",
@@ -235,7 +235,7 @@ PATHS = [
         "swarm-timed-out",
         "Its time was over after an agent was done.",
         ("BOUNDED_STOP", "time_limit"),
-        lambda: _swarm(*_two((_hand("writer"), say(pause=0.05))), execution_timeout=0.02),
+        lambda: _swarm(*_two((_hand("writer"), say(pause=0.8))), execution_timeout=0.5),
     ),
     Path_(
         "swarm-node-fails",
@@ -247,6 +247,6 @@ PATHS = [
         "swarm-node-timed-out",
         "An agent ran out of time with nothing done.",
         ("STUCK", "time_limit"),
-        lambda: _swarm(agent(say(pause=5), name="reader"), node_timeout=0.1),
+        lambda: _swarm(agent(say(pause=5), name="reader"), node_timeout=0.4),
     ),
 ]
