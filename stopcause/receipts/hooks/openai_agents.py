@@ -19,7 +19,7 @@ from stopcause.receipts.faults import is_cancelled, provider_cause
 from stopcause.receipts.hooks.openai_agents_waits import Waits, note_resume, note_waits
 from stopcause.receipts.hooks.openai_agents_watch import MAX_TURNS, Watch, heard, listener
 from stopcause.receipts.run import current
-from stopcause.receipts.vocabulary import Boundary, Scope, StopCause
+from stopcause.receipts.vocabulary import Boundary, OutputShape, Scope, StopCause
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -217,6 +217,8 @@ def _limited(watch: Watch, given: Any, kwargs: dict[str, Any], waits: Waits) -> 
         watch.max_turns = hook.read(run, given, "_max_turns", int)
         watch.turns_before = hook.read(run, given, "_current_turn", int) or 0
         watch.approved = note_resume(waits, run, watch.agent, given)
+        if watch.outer is not None:
+            watch.goes_on_inside(watch.outer)
     else:
         limit = kwargs.get(MAX_TURNS, DEFAULT_MAX_TURNS)
         watch.max_turns = limit if type(limit) is int else None
@@ -242,13 +244,24 @@ def _returned(watch: Watch, result: Any, waits: Waits, boundary: Boundary) -> No
     """The loop came back by itself."""
     run = watch.run
     watch.host_error = watch.nested_error = None
+    if watch.outer is not None:
+        watch.outer.in_flight.pop(watch, None)
     if note_waits(watch.hook, waits, run, watch.agent, result, watch.metadata):
         run.finish = None  # the answer asked for the tool that it waits for
     elif not watch.is_done and getattr(result, "_cancel_mode", None) == "after_turn":
         run.say(StopCause.CALLER_ABORT, Rank.SIGNAL, boundary, reason="cancel_after_turn", aborted=True)
     elif watch.is_done and watch.began_since:
         run.say(StopCause.EXPLICIT_DONE, Rank.SIGNAL, boundary)
+    if watch.is_done:
+        run.output_shape = _shape_of(getattr(result, "final_output", None))
     run.end(boundary=boundary, result=result)
+
+
+def _shape_of(output: object) -> OutputShape:
+    """By type, and whether there is anything at all."""
+    if output is None or (isinstance(output, str) and not output):
+        return OutputShape.NONE
+    return OutputShape.TEXT if isinstance(output, str) else OutputShape.STRUCTURED
 
 
 def _streamed(watch: Watch, waits: Waits, result: Any, task: asyncio.Task[Any]) -> None:  # noqa: ANN401

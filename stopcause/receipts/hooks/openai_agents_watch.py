@@ -100,6 +100,12 @@ class Watch:
             self.run.progress(Sign.TOOL_RESULT)
         self._executed((getattr(context, "tool_call_id", None),))
 
+    def goes_on_inside(self, outer: Watch) -> None:
+        """A paused inner run goes on. Its tool began in the run before, so no callback tells the outer one."""
+        outer.began_since += 1
+        outer.run.tool_calls = (outer.run.tool_calls or 0) + 1
+        outer.in_flight[self] = None
+
     def finished(self, *_: object) -> None:
         """`on_agent_end`: the loop has a final output."""
         self.is_done = True

@@ -9,9 +9,9 @@ from typing import Any
 
 from agents import Agent, AgentsException, HostedMCPTool, RunConfig, Runner, SQLiteSession, function_tool
 
-from tests.frameworks.harness import Path_
+from tests.frameworks.harness import Path_, Scripted
 from tests.frameworks.openai_agents.models import MARKER, agent, asks_hosted, calls, ran_hosted, says
-from tests.frameworks.openai_agents.paths_ends import DONE, STEPS, look_up
+from tests.frameworks.openai_agents.paths_ends import DONE, STEPS, TOOL, look_up
 from tests.frameworks.openai_agents.paths_streams import read
 
 NO_OWNER = ("WAITING_UNROUTED", "owner")
@@ -56,7 +56,7 @@ def resumed(made: Callable[[], Agent[Any]], answers: str, **options: Any) -> Cal
                 state.approve(item)
             elif answer == "n":
                 state.reject(item, rejection_message=MARKER)
-        with contextlib.suppress(AgentsException):
+        with contextlib.suppress(AgentsException, Scripted):
             await Runner.run(acting, state)
 
     return path
@@ -86,6 +86,13 @@ def nesting() -> Agent[Any]:
     """An agent that has the payer as a tool. The SDK keeps paused inner runs by the call, so each is called anew."""
     tool = payer(name="billing").as_tool(tool_name="ask_billing", tool_description="Asks.")
     return agent(calls("ask_billing", arguments='{"input": "canary7f3a"}', first=next(_numbers)), says(), tools=[tool])
+
+
+def failing_inside() -> Agent[Any]:
+    """The same, where the inner run fails after the yes, and that ends the outer one."""
+    inner = payer(Scripted(MARKER), name="billing")
+    tool = inner.as_tool(tool_name="ask_billing", tool_description="Asks.", failure_error_function=None)
+    return agent(calls("ask_billing", arguments='{"input": "canary7f3a"}', first=next(_numbers)), tools=[tool])
 
 
 def two_calls() -> Agent[Any]:
@@ -179,6 +186,13 @@ PATHS = [
     ),
     Path_("nested-approved", "answered through the outer state", ANSWERED, resumed(nesting, "y")),
     Path_("nested-approved-inner", "the inner run that asked", ANSWERED, resumed(nesting, "y"), judged=1),
+    Path_(
+        "nested-approved-fails",
+        "the inner run goes on after the yes and fails: to the outer one it is a tool that failed",
+        TOOL,
+        resumed(failing_inside, "y"),
+        judged=2,
+    ),
     Path_(
         "hosted-approval",
         "a hosted MCP server's tool waits; its name is the model's word",

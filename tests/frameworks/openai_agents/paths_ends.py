@@ -169,6 +169,12 @@ PATHS = [
         run(lambda: agent(says('{"number": 1}'), output_type=Ticket)),
     ),
     Path_(
+        "empty-output",
+        "the model is done and has said nothing",
+        ("FALSE_COMPLETE", "empty_output"),
+        run(lambda: agent(says(""))),
+    ),
+    Path_(
         "explicit-done",
         "the first tool's result is the output: tool_use_behavior",
         DONE,
