@@ -66,6 +66,7 @@ class GraphRun:
         self.pause: Pause = Pause(run, call, shape.tools, None if outer is None else outer.pause)
         self.inside: set[UUID] = set()  # callbacks that began and have not ended
         self._lock = threading.RLock()  # a finalizer may call back on the thread that holds it
+        self._nodes = 0  # that run now
         self._step: int | None = None
         self._own_calls = 0  # of the agent's model; those of a model that a tool asks are not counted by limits
         self._failures: dict[int, _Failure] = {}  # by the exception's identity, in this superstep
@@ -88,7 +89,7 @@ class GraphRun:
     def node_started(self, step: object) -> None:
         """A node of the graph begins, in a superstep."""
         with self._lock:
-            self.run.is_driven = True
+            self._drive(1)
             if step == self._step or type(step) is not int:
                 return
             self._step = step
@@ -98,6 +99,8 @@ class GraphRun:
 
     def node_ended(self, node: str, outputs: object) -> None:
         """A node is done. One of a middleware's may have sent the graph to its end."""
+        with self._lock:
+            self._drive(-1)
         if node in self.shape.tool_nodes:
             self._count_unrun(outputs)
         elif not self.shape.tools and self.call.keeps:
@@ -107,7 +110,14 @@ class GraphRun:
 
     def node_failed(self, error: BaseException) -> None:
         """An exception left a node of the graph."""
-        self._left_node = id(error)
+        with self._lock:
+            self._drive(-1)
+            self._left_node = id(error)
+
+    def _drive(self, change: int) -> None:
+        """Only nodes move a graph on: between them it may be a stream that nobody reads any more."""
+        self._nodes += change
+        self.run.is_driven = self._nodes > 0
 
     def came_through_node(self, error: BaseException) -> bool:
         """Whether an exception that left the graph had left one of its nodes."""

@@ -1,0 +1,112 @@
+"""Parts of the hook by themselves: words of providers, answers to interrupts, what is remembered of waits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from types import SimpleNamespace
+
+import pytest
+from langgraph.types import Interrupt
+
+import stopcause
+from stopcause.receipts.hooks import langgraph_waits as waits
+from stopcause.receipts.hooks.langgraph_waits import Answer, Asked, Memory, Paused
+from stopcause.receipts.hooks.langgraph_words import ending_of, finish_of
+from stopcause.receipts.testing import recorded
+from stopcause.receipts.vocabulary import ApprovalKind, Decision, Finish
+from tests.frameworks.langgraph import models
+
+_TOOLS = frozenset({"pay", "refund"})
+_NONE = Answer()
+
+
+@pytest.mark.parametrize(
+    ("raw", "finish"),
+    [
+        ("end_turn", Finish.STOP),
+        ("STOP", Finish.STOP),
+        ("FinishReason.MAX_TOKENS", Finish.LENGTH),
+        ("SAFETY", Finish.CONTENT_FILTER),
+        ("tool_use", Finish.TOOL_CALLS),
+        ("pause_turn", Finish.PAUSE),
+        ("something new", Finish.OTHER),
+    ],
+)
+def test_finish_reasons_as_integrations_write_them(raw: str, finish: Finish) -> None:
+    assert finish_of(raw) is finish
+
+
+def test_a_state_without_messages_says_nothing() -> None:
+    assert ending_of({"done": []}) == ending_of(None) == ending_of({"messages": ["text"]})._replace(shape=None)
+
+
+def test_names_of_tools_that_there_are_not_stay_out() -> None:
+    requests = [{"name": "pay"}, {"name": "invented"}, "no request"]
+    asked = waits.asked_in(Interrupt(value={"action_requests": requests}, id="i"), _TOOLS, None)
+    assert [(each.approval_id, each.tool) for each in asked] == [("i/1", "pay"), ("i/2", None), ("i/3", None)]
+
+
+@pytest.mark.parametrize(
+    ("resume", "to_a", "to_b"),
+    [
+        ({"a": {"decisions": [{"type": "approve"}]}}, Answer(Decision.APPROVED, "pay"), _NONE),
+        ({"a": {"type": "reject"}}, Answer(Decision.DENIED, "pay"), _NONE),
+        ({"a": {"type": "respond"}, "b": "yes"}, Answer(Decision.ANSWERED, "pay"), Answer(Decision.ANSWERED)),
+        ({"a": {"type": "edit", "edited_action": {"name": "refund"}}}, Answer(Decision.EDITED, "refund"), _NONE),
+        ({"a": {"type": "edit", "edited_action": {"name": "invented"}}}, Answer(Decision.EDITED, "pay"), _NONE),
+        ({"a": {"type": "shrug"}}, Answer(None, "pay"), _NONE),
+        ({"a": {"decisions": []}}, Answer(None, "pay"), _NONE),
+        ("yes", _NONE, _NONE),
+    ],
+)
+def test_answers(resume: object, to_a: Answer, to_b: Answer) -> None:
+    paused = Paused("run", (Asked("a", "a", 0, ApprovalKind.TOOL_CALL, "pay"), Asked("b", "b")))
+    assert waits.answers_to(paused, resume, _TOOLS) == {"a": to_a, "b": to_b}
+
+
+def test_one_value_answers_the_only_interrupt() -> None:
+    assert waits.answers_to(Paused("run", (Asked("a", "a"),)), "yes", _TOOLS) == {"a": Answer(Decision.ANSWERED)}
+
+
+@pytest.mark.parametrize(
+    ("thread", "token"),
+    [("order-7", "order-7/c1"), ("someone@example.org", "c1"), ("the order of yesterday", "c1"), (None, None)],
+)
+def test_a_resume_token_names_no_person(thread: str | None, token: str | None) -> None:
+    assert waits.resume_token(thread, "c1") == token
+
+
+def test_only_so_many_waits_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waits, "MOST_PAUSED", 2)
+    memory = Memory()
+    for name in "abc":
+        memory.keep(name, "", Paused(name, ()))
+    assert [memory.take(name, "") is None for name in "abc"] == [True, False, False]
+    assert memory.take("c", "") is None
+
+
+@pytest.fixture
+def hook() -> Iterator[None]:
+    """The hook is on."""
+    stopcause.instrument("langgraph")
+    yield
+    stopcause.uninstrument("langgraph")
+
+
+@pytest.mark.usefixtures("hook")
+def test_a_stream_that_nobody_reads_gives_no_sign_of_life() -> None:
+    seen = SimpleNamespace(runs=[])
+
+    def look(_state: models.State) -> models.State:
+        seen.runs.append((run := stopcause.current_run(), run.is_driven if run else None))
+        return {}
+
+    with recorded(lease_s=0.3) as receipts:
+        stream = models.graph(look, models.store).stream({"done": []}, stream_mode="updates")
+        next(stream)
+        (run, was_driven), *_ = seen.runs
+        assert (was_driven, run.is_driven) == (True, False)
+        time.sleep(0.4)
+        assert not [record for record in receipts.records if record.kind == "run.progress"]
+        stream.close()
