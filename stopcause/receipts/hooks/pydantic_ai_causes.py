@@ -73,6 +73,7 @@ class Bound(NamedTuple):
     counter: Counter
     limit: float
     observed: float | None
+    is_sure: bool = True  # else it is the one that is left, if the limit was this run's at all
 
 
 class Word(NamedTuple):
@@ -94,7 +95,7 @@ def word_of(error: BaseException, seen: Seen, tool: str | None, bound: Bound | N
         bound: The limit that the run's own numbers are over, where it is `UsageLimitExceeded`.
     """
     name = known_class(error)
-    if name == "UsageLimitExceeded" and bound is not None:
+    if name == "UsageLimitExceeded" and bound is not None and (bound.is_sure or tool is None):
         return Word(bound.counter.cause, bound.counter.limit, bound=bound)
     if tool is not None and name not in _BEFORE_TOOLS:
         return Word(StopCause.TOOL_FAILURE, "retries_exhausted" if name == "UnexpectedModelBehavior" else None, tool)
@@ -138,8 +139,13 @@ def limits_of(limits: Any, base: dict[str, float]) -> list[tuple[Counter, float]
     for counter in COUNTERS:
         limit = getattr(limits, counter.limit, None)
         if limit is not None:
-            found.append((counter, max(0.0, float(limit) - base.get(counter.counts, 0))))
+            found.append((counter, max(0, number(limit) - base.get(counter.counts, 0))))
     return found
+
+
+def number(value: Any) -> float:  # noqa: ANN401 - an int, or a decimal where it is money
+    """A count stays a whole number."""
+    return value if isinstance(value, int) else float(value)
 
 
 def bound_of(limits: Any, base: dict[str, float], usage: dict[str, float], seen: Seen) -> Bound | None:  # noqa: ANN401
@@ -154,21 +160,29 @@ def bound_of(limits: Any, base: dict[str, float], usage: dict[str, float], seen:
         if counter in left and usage.get(counter.counts, 0) > left[counter]:
             return Bound(counter, left[counter], usage[counter.counts])
     one = getattr(limits, ONE_REQUEST.limit, None)
-    if one is not None and seen.last_input is not None and seen.last_input > one:
+    if one is not None and seen.last_input > one:
         return Bound(ONE_REQUEST, one, seen.last_input)
     asked = usage.get("tool_calls", 0) + len(seen.unanswered)
     if TOOL_CALLS in left and seen.unanswered and asked > left[TOOL_CALLS]:
         return Bound(TOOL_CALLS, left[TOOL_CALLS], asked)
     if REQUESTS in left and usage.get("requests", 0) >= left[REQUESTS]:
         return Bound(REQUESTS, left[REQUESTS], usage["requests"])
-    return _counted_ahead(limits, left, one)
+    return _by_elimination(limits, left, one, usage.get("input_tokens", 0) - seen.inputs)
 
 
-def _counted_ahead(limits: Any, left: dict[Counter, float], one: float | None) -> Bound | None:  # noqa: ANN401
-    """Tokens that were counted before the request was sent are in no usage: which limit is known, not the number."""
-    if not getattr(limits, "count_tokens_before_request", False):
-        return None
-    counter = next((each for each in (TOKENS[0], TOKENS[2]) if each in left), None)
-    if counter is not None:
-        return Bound(counter, left[counter], None)
-    return None if one is None else Bound(ONE_REQUEST, one, None)
+def _by_elimination(
+    limits: Any,  # noqa: ANN401 - `UsageLimits`
+    left: dict[Counter, float],
+    one: float | None,
+    unseen: float,
+) -> Bound | None:
+    """One limit fired, and no counter is over its own: what is left are limits on what no counter tells.
+
+    One request's tokens, where the answer that was too long is not in the history (2.30; `unseen` are the input tokens
+    that no answer of the history used); or tokens that were counted before a request was sent.
+    """
+    if one is not None:
+        return Bound(ONE_REQUEST, one, unseen if unseen > one else None, is_sure=False)
+    ahead = getattr(limits, "count_tokens_before_request", False)
+    counter = next((each for each in (TOKENS[0], TOKENS[2]) if ahead and each in left), None)
+    return None if counter is None else Bound(counter, left[counter], None, is_sure=False)

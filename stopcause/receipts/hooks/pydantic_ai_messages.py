@@ -23,7 +23,8 @@ class Seen(NamedTuple):
     model: str | None = None
     finish: Finish | None = None
     finish_raw: str | None = None
-    last_input: int | None = None  # input tokens of the last answer
+    inputs: int = 0  # input tokens of all answers
+    last_input: int = 0  # of the last one
     calls: int = 0  # tool calls of the last answer
     unanswered: frozenset[str] = frozenset()  # those of them that nothing answered
     retries: int = 0  # answers that the model had to give again
@@ -53,11 +54,16 @@ def read(messages: Sequence[Any], finishes: dict[str, Finish], tool_calls: Colle
         model=getattr(last, "model_name", None),
         finish=finishes.get(raw, Finish.OTHER) if isinstance(raw, str) else None,
         finish_raw=raw,
-        last_input=getattr(getattr(last, "usage", None), "input_tokens", None),
+        inputs=sum(map(_input_of, responses)),
+        last_input=_input_of(last),
         calls=len(calls),
         unanswered=frozenset(calls) - answered,
         retries=sum(_is_retry(part, tool_calls) for part in parts),
     )
+
+
+def _input_of(response: Any) -> int:  # noqa: ANN401 - `ModelResponse`
+    return getattr(getattr(response, "usage", None), "input_tokens", None) or 0
 
 
 def _is_retry(part: Any, tool_calls: Collection[str]) -> bool:  # noqa: ANN401 - one of the framework's parts

@@ -240,7 +240,7 @@ _OF_THE_MODEL = (StopCause.MODEL_FAILURE, StopCause.QUOTA, StopCause.MALFORMED_C
 def _numbers(usage: object) -> dict[str, float]:
     """The counters of a `RunUsage`; `cost` is a decimal, and None where no price is known."""
     found = {name: getattr(usage, name, None) for name in _COUNTS}
-    return {name: float(value) for name, value in found.items() if value is not None}
+    return {name: causes.number(value) for name, value in found.items() if value is not None}
 
 
 def _shape(output: object) -> OutputShape:
