@@ -125,7 +125,7 @@ class _File:
         self.path = folder / f".{stem}{DRAFT}"
         self._fd = os.open(self.path, _FLAGS, _PRIVATE_FILE)
         try:
-            word = LOCKED if _lock(self._fd) else UNLOCKED
+            word = LOCKED if _lock(self._fd, self.path) else UNLOCKED
             self.append([segments.header_of(number)[:-1], *first])
             self._body = os.fstat(self._fd).st_size
             self._become(folder / f"{word}{stem}{SUFFIX}")
@@ -251,15 +251,22 @@ def _write(fd: int, data: bytes) -> None:
         done += os.write(fd, memoryview(data)[done:])
 
 
-def _lock(fd: int) -> bool:
-    """Whether this system and this file system have locks."""
+def _lock(fd: int, path: Path) -> bool:
+    """Whether this system and this file system have locks; some take every lock and hold none, so that is tried."""
     if sys.platform == "win32":
         return False
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        other = os.open(path, os.O_RDONLY)
     except OSError:
         return False
-    return True
+    try:
+        fcntl.flock(other, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(other)
+    return False
 
 
 def _unlock(fd: int) -> None:

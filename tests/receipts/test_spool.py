@@ -118,11 +118,19 @@ def test_a_file_is_locked_before_it_has_its_name(spool: Spool, monkeypatch: pyte
     assert seen == [(True, b'{"journal":"stopcause/1","segment":1}\n')]
 
 
-def test_where_there_are_no_locks_the_name_says_so(spool: Spool, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise OSError(errno.ENOLCK, "No locks available")
+def no_locks(*_: object) -> None:
+    raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(fcntl, "flock", refuse)
+
+def locks_that_hold_nothing(*_: object) -> None:
+    pass
+
+
+@pytest.mark.parametrize("flock", [no_locks, locks_that_hold_nothing])
+def test_where_there_are_no_locks_the_name_says_so(
+    spool: Spool, monkeypatch: pytest.MonkeyPatch, flock: Callable[..., None]
+) -> None:
+    monkeypatch.setattr(fcntl, "flock", flock)
     spool.write([started("r1")])
 
     assert spool.path is not None
