@@ -17,6 +17,13 @@ root=$PWD
 cd "$work"
 said=$(env/bin/stopcause 2>&1) && { echo "the small install ran the command line"; exit 1; }
 [[ $said == *'pip install "stopcause[server]"'* ]] || { echo "the small install says: $said"; exit 1; }
+# What an agent installs records a run, and what an operator installs finds it in the spool and explains it.
+export STOPCAUSE_DATA="$work/data"
+env/bin/python -W error -c 'import stopcause
+with stopcause.run("agent", run_id="r1") as run:
+    run.step()'
+said=$("env[server]/bin/stopcause" explain r1 --format md)
+[[ $said == *"FALSE_COMPLETE (no_contract)"* ]] || { echo "the run in the spool is explained as: $said"; exit 1; }
 "env[server]/bin/stopcause" connect ai-sdk | diff - "$root/docs/connect/ai-sdk.js"
 "env[server]/bin/stopcause" replay >"$work/replay"
 tail -n 3 "$work/replay"
