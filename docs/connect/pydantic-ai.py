@@ -1,6 +1,7 @@
 # pip install stopcause
-import stopcause
 from agent import agent  # yours, as it is
+
+import stopcause
 
 stopcause.instrument()
 agent.run_sync("Close the ticket.")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from stopcause.receipts.run import Run
 
 _MOST = 20_000  # waits that are remembered
-_QUESTION = "question"  # `CallDeferred(kind="question")`, from 2.6x
+_QUESTION = "question"  # `CallDeferred(kind="question")`; 2.0 and 2.30 have none
 
 _waiting: OrderedDict[tuple[str | None, str], str] = OrderedDict()
 
