@@ -13,7 +13,7 @@ from stopcause.receipts.causes import Rank
 from stopcause.receipts.faults import provider_cause
 from stopcause.receipts.hooks import strands_causes as causes
 from stopcause.receipts.hooks.strands_call import Asked, Call, Foreign
-from stopcause.receipts.vocabulary import Boundary, StopCause
+from stopcause.receipts.vocabulary import Boundary, Scope, StopCause
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -58,7 +58,7 @@ class GraphCall(Call):
         for name, (kind, unit, _) in _BOUNDS.items():
             value = getattr(self.owner, name, None)
             if isinstance(value, int | float):
-                run.limit(name, kind, value, unit=unit)
+                run.limit(name, kind, value, unit=unit, scope=Scope.THREAD)  # an interrupt does not begin it anew
         self.resume(task)
 
     def item(self, item: Foreign) -> None:
