@@ -130,13 +130,16 @@ async def node_cancels() -> None:
 
 
 async def cancelled() -> None:
+    waits = asyncio.Event()
+
     async def wait_long() -> str:
         """Waits."""
+        waits.set()
         await asyncio.sleep(5)
         return "never"
 
     task = asyncio.ensure_future(agent(call("wait_long"), tools=[wait_long]).ainvoke(models.ASK))
-    await asyncio.sleep(0.2)
+    await waits.wait()
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task

@@ -89,7 +89,7 @@ def personal_data() -> None:
 
 
 def slow(_state: models.State) -> models.State:
-    time.sleep(0.2)
+    time.sleep(0.6)
     return {}
 
 
@@ -100,7 +100,7 @@ async def aslow(_state: models.State) -> models.State:
 
 def step_timeout() -> None:
     made = graph(models.collect, slow)
-    made.step_timeout = 0.05
+    made.step_timeout = 0.3
     with contextlib.suppress(TimeoutError):
         made.invoke({"done": []})
 
@@ -116,7 +116,7 @@ async def step_timeout_async() -> None:
         return "never"
 
     made = agent(call("work"), call("think"), tools=[work, think])
-    made.step_timeout = 0.1
+    made.step_timeout = 0.5
     with contextlib.suppress(TimeoutError):
         await made.ainvoke(models.ASK)
 
@@ -156,7 +156,7 @@ async def node_timeout() -> None:
 
 async def timed_block() -> None:
     with contextlib.suppress(TimeoutError), stopcause.run("nightly"):
-        async with asyncio.timeout(0.1):
+        async with asyncio.timeout(0.4):
             await graph(models.acollect, aslow).ainvoke({"done": []})
 
 
@@ -168,12 +168,12 @@ async def timed_block_with_progress() -> None:
 
     made = agent(call("look_up"), call("wait_long"), tools=[models.look_up, wait_long])
     with contextlib.suppress(TimeoutError), stopcause.run("nightly"):
-        await asyncio.wait_for(made.ainvoke(models.ASK), 0.2)
+        await asyncio.wait_for(made.ainvoke(models.ASK), 1.0)
 
 
 async def timed_outside() -> None:
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(graph(models.acollect, aslow).ainvoke({"done": []}), 0.1)
+        await asyncio.wait_for(graph(models.acollect, aslow).ainvoke({"done": []}), 0.4)
 
 
 def default_limit() -> None:
