@@ -11,6 +11,7 @@ import inspect
 import json
 import os
 import re
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -133,7 +134,8 @@ def _normal(records: list[dict[str, Any]], name: str, after_s: float) -> tuple[l
     clock = {text: (_BASE + timedelta(seconds=i)).isoformat().replace("+00:00", "Z") for i, text in enumerate(moments)}
     for number, record in enumerate(records, 1):
         names.run(record["run_id"])
-        record["record_id"] = f"00000000-0000-7000-8000-{number:012d}"
+        # Of the case's own: two cases in one store must not take each other's records for repeats.
+        record["record_id"] = f"00000000-0000-7000-8000-{zlib.crc32(name.encode()):08x}{number:04d}"
         for key in _DROPPED:
             record.pop(key, None)
         if "duration_s" in record:

@@ -34,4 +34,6 @@ def few() -> list[Path]:
 
 def only_few(folder: str, names: list[str]) -> set[str]:
     """For `shutil.copytree`: of the recorded runs, what to leave out."""
-    return {name for name in names if Path(folder).name == "ai_sdk" and Path(name).stem not in FEW}
+    if Path(folder).name == "ai_sdk":
+        return {name for name in names if Path(name).stem not in FEW}
+    return {"frameworks"} & set(names)
