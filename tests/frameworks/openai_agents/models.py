@@ -126,8 +126,23 @@ class Scripted(Model):
 
 async def slow() -> Answer:
     """An answer that nobody waits for."""
-    await asyncio.sleep(5)
+    await asyncio.sleep(60)
     return says()
+
+
+def slow_after(cue: Callable[[], Any]) -> Step:
+    """The same, once a path has been told that the model is being asked: no path depends on how fast a machine is."""
+
+    def step() -> Any:
+        cue()
+        return slow()
+
+    return step
+
+
+def expires(timer: asyncio.Timeout) -> Callable[[], Any]:
+    """A cue that lets a timer run out."""
+    return lambda: timer.reschedule(0)
 
 
 def agent(*steps: Step, name: str = "ticket-agent", **options: Any) -> Agent[Any]:
@@ -153,8 +168,8 @@ def chatting(answer: ChatCompletion) -> Agent[Any]:
     async def create(**_: Any) -> ChatCompletion:
         return answer
 
-    client = AsyncOpenAI(api_key="none", base_url="https://provider.example/v1")
-    client.chat.completions.create = create  # type: ignore[method-assign,assignment]  # in place of the network
+    client: Any = AsyncOpenAI(api_key="none", base_url="https://provider.example/v1")
+    client.chat.completions.create = create
     model = OpenAIChatCompletionsModel("chat-1", client)
     return Agent(name="ticket-agent", model=model, model_settings=ModelSettings(max_tokens=64))
 

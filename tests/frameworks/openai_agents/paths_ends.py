@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import importlib
 from collections.abc import Callable
 from typing import Any
 
-import httpx2 as httpx
 import openai
 from agents import (
     Agent,
@@ -41,6 +41,7 @@ STEPS = ("BOUNDED_STOP", "step_limit")
 GUARDED = ("BOUNDED_STOP", "guardrail")
 TOOL = ("FAILED", "tool_failure")
 MODEL = ("FAILED", "model_failure")
+httpx: Any = importlib.import_module("httpx2")  # what the provider's client stands on
 
 
 @function_tool
@@ -134,7 +135,7 @@ def guarded_tool(**guardrails: Any) -> Any:
     return look_at
 
 
-def status_error(status: int, code: str | None = None) -> Exception:
+def status_error(status: int, code: str | None = None) -> Any:
     """What the provider's client raises."""
     kinds = {429: openai.RateLimitError, 400: openai.BadRequestError, 500: openai.InternalServerError}
     request = httpx.Request("POST", "https://provider.example/v1/responses")

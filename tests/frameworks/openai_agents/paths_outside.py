@@ -4,31 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Callable
 from typing import Any
 
-from agents import Agent, GuardrailFunctionOutput, InputGuardrail, RunConfig, Runner, function_tool
+from agents import Agent, GuardrailFunctionOutput, InputGuardrail, RunConfig, RunContextWrapper, Runner, function_tool
 
 import stopcause
 from tests.frameworks.harness import Path_
-from tests.frameworks.openai_agents.models import MARKER, agent, calls, says, slow
+from tests.frameworks.openai_agents.models import MARKER, agent, calls, expires, says, slow_after
 from tests.frameworks.openai_agents.paths_ends import DONE, STEPS, TOOL, look_up, run
 from tests.frameworks.openai_agents.paths_streams import ABORTED
 
 
 @function_tool
-async def wait_long(note: str) -> str:
-    """A tool that somebody has to cut off."""
-    await asyncio.sleep(5)
+async def wait_long(context: RunContextWrapper[Callable[[], Any]], note: str) -> str:
+    """A tool that somebody has to cut off; it tells when it has begun."""
+    context.context()
+    await asyncio.sleep(60)
     return note
 
 
-def slow_agent() -> Agent[Any]:
-    return agent(slow)
+def waiter() -> Agent[Any]:
+    """An agent whose tool takes too long."""
+    return agent(calls("wait_long"), tools=[wait_long])
 
 
 async def cancelled() -> None:
-    task = asyncio.create_task(Runner.run(agent(calls("wait_long"), tools=[wait_long]), MARKER))
-    await asyncio.sleep(0.05)
+    begun = asyncio.Event()
+    task = asyncio.create_task(Runner.run(waiter(), MARKER, context=begun.set))
+    await begun.wait()
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
@@ -36,13 +40,20 @@ async def cancelled() -> None:
 
 async def timed_out() -> None:
     with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(Runner.run(slow_agent(), MARKER), 0.05)
+        async with asyncio.timeout(None) as timer:
+            await Runner.run(agent(slow_after(expires(timer))), MARKER)
 
 
-async def timed_out_in_block(made: Agent[Any]) -> None:
+async def timed_out_in_block() -> None:
     with contextlib.suppress(TimeoutError):
-        async with stopcause.run("ticket-desk"), asyncio.timeout(0.05):
-            await Runner.run(made, MARKER)
+        async with stopcause.run("ticket-desk"), asyncio.timeout(None) as timer:
+            await Runner.run(agent(slow_after(expires(timer))), MARKER)
+
+
+async def timed_out_in_block_with_tool() -> None:
+    with contextlib.suppress(TimeoutError):
+        async with stopcause.run("ticket-desk"), asyncio.timeout(None) as timer:
+            await Runner.run(waiter(), MARKER, context=expires(timer))
 
 
 async def one_receipt() -> None:
@@ -93,13 +104,13 @@ PATHS = [
         "timed-out-in-block",
         "the host's block sees the timer; nothing useful had come",
         ("STUCK", "time_limit"),
-        lambda: timed_out_in_block(slow_agent()),
+        timed_out_in_block,
     ),
     Path_(
         "timed-out-in-block-with-tool",
         "the same while a tool runs, which is progress",
         ("BOUNDED_STOP", "time_limit"),
-        lambda: timed_out_in_block(agent(calls("wait_long"), tools=[wait_long])),
+        timed_out_in_block_with_tool,
     ),
     Path_("one-receipt", "the host's block and the run in it are one run", DONE, one_receipt),
     Path_("two-in-block", "the second run in a block is a child", DONE, two_in_block, judged=1),

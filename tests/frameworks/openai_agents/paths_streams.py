@@ -12,7 +12,7 @@ from agents.result import RunResultStreaming
 
 import stopcause
 from tests.frameworks.harness import Path_
-from tests.frameworks.openai_agents.models import MARKER, agent, calls, says, slow
+from tests.frameworks.openai_agents.models import MARKER, agent, calls, expires, says, slow_after
 from tests.frameworks.openai_agents.paths_ends import (
     DONE,
     GUARDED,
@@ -81,24 +81,34 @@ async def cancelled_when_done() -> None:
 
 
 async def reader_timed_out() -> None:
-    stream = Runner.run_streamed(agent(slow), MARKER)
     with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(0.05):
+        async with asyncio.timeout(None) as timer:
+            stream = Runner.run_streamed(agent(slow_after(expires(timer))), MARKER)
             await read(stream)
     await settled(stream)
 
 
 async def timed_out_in_block() -> None:
     with contextlib.suppress(TimeoutError):
-        async with stopcause.run("ticket-desk"):
-            async with asyncio.timeout(0.05):
-                await read(Runner.run_streamed(agent(calls("look_up"), slow, tools=[look_up]), MARKER))
+        async with stopcause.run("ticket-desk"), asyncio.timeout(None) as timer:
+            made = agent(calls("look_up"), slow_after(expires(timer)), tools=[look_up])
+            await read(Runner.run_streamed(made, MARKER))
+
+
+async def left_in_block() -> None:
+    asked = asyncio.Event()
+    async with stopcause.run("ticket-desk"):
+        stream = Runner.run_streamed(agent(slow_after(asked.set)), MARKER)
+        await asked.wait()
+    stream.cancel()
+    await settled(stream)
 
 
 async def loop_stopped() -> None:
     """The program ends while nobody waits for the loop: asyncio cancels what is left."""
-    Runner.run_streamed(agent(slow), MARKER)
-    await asyncio.sleep(0.01)
+    asked = asyncio.Event()
+    Runner.run_streamed(agent(slow_after(asked.set)), MARKER)
+    await asked.wait()
 
 
 PATHS = [
@@ -155,6 +165,12 @@ PATHS = [
         "the same inside the host's own block, which sees the timer; a tool had worked",
         ("BOUNDED_STOP", "time_limit"),
         timed_out_in_block,
+    ),
+    Path_(
+        "stream-left-in-block",
+        "the host's block is over and the loop in it goes on: nothing is done yet",
+        ("FALSE_COMPLETE", "open_children"),
+        left_in_block,
     ),
     Path_("stream-loop-stopped", "the program ends before the loop", ABORTED, loop_stopped),
 ]

@@ -51,7 +51,7 @@ def test_no_content_in_records_logs_or_spans(
         written = b"\n".join(receipts.lines)
     assert receipts.receipts
     logged = "".join(each.getMessage() for each in caplog.records if each.name.startswith("stopcause")).encode()
-    ours = [f"{key} {span.attributes[key]}" for span in spans.get_finished_spans() for key in span.attributes or ()]
+    ours = [f"{key} {value!r}" for span in spans.get_finished_spans() for key, value in (span.attributes or {}).items()]
     marked = "\n".join(each for each in ours if each.startswith("stopcause.")).encode()
     assert marked
     for mark in MARKS:

@@ -27,7 +27,7 @@ from tests.frameworks.harness import Scripted
 from tests.frameworks.openai_agents.models import MARKER, agent, calls, says, slow
 from tests.frameworks.openai_agents.paths_approvals import payer
 from tests.frameworks.openai_agents.paths_ends import Raising, break_down, break_loudly, ends_with, look_up, trips
-from tests.frameworks.openai_agents.paths_outside import nesting, never_done, wait_long
+from tests.frameworks.openai_agents.paths_outside import nesting, never_done, waiter
 
 POINTS = ("run", "run_streamed")
 CALLBACKS = [name for name in dir(RunHooksBase) if name.startswith("on_")]
@@ -126,8 +126,9 @@ async def _waits_and_goes_on(seen: Seen) -> None:
 
 
 async def _is_cancelled(seen: Seen) -> None:
-    task = asyncio.create_task(Runner.run(agent(calls("wait_long"), tools=[wait_long]), MARKER, hooks=seen))
-    await asyncio.sleep(0.05)
+    begun = asyncio.Event()
+    task = asyncio.create_task(Runner.run(waiter(), MARKER, hooks=seen, context=begun.set))
+    await begun.wait()
     task.cancel("why")
     with pytest.raises(asyncio.CancelledError) as raised:
         await task
@@ -156,7 +157,7 @@ async def _stream_is_cancelled(seen: Seen) -> None:
         async for event in stream.stream_events():
             seen.told.append(event.type)
             if event.type == "run_item_stream_event":
-                stream.cancel(mode=mode)  # type: ignore[arg-type]  # a literal each
+                stream.cancel(mode=mode)
         assert stream.is_complete
 
 
@@ -217,14 +218,14 @@ def test_what_somebody_put_over_ours_stays() -> None:
         return await ours(*args, **kwargs)
 
     try:
-        AgentRunner.run = theirs  # type: ignore[method-assign]  # as another library would
+        AgentRunner.run = theirs
         stopcause.uninstrument("openai_agents")
         assert AgentRunner.run is theirs
         with recorded() as receipts:
             assert seen_by(_answers)
             assert receipts.lines == []
     finally:
-        AgentRunner.run = original  # type: ignore[method-assign]  # and back
+        AgentRunner.run = original
 
 
 @pytest.mark.usefixtures("hook")

@@ -35,7 +35,7 @@ def _records(spool: Path) -> list[dict[str, Any]]:
 def _is_whole(records: list[dict[str, Any]]) -> bool:
     kinds = [record["kind"] for record in records]
     stop = records[-1]
-    return kinds[0] == "run.started" and kinds[-1] == "run.stopped" and stop["stop_cause"] == "natural"
+    return kinds[0] == "run.started" and kinds[-1] == "run.stopped" and bool(stop["stop_cause"] == "natural")
 
 
 def test_a_program_started_by_opentelemetry(tmp_path: Path) -> None:
