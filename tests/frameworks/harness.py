@@ -107,7 +107,7 @@ def _drive(run: Callable[[], Any]) -> None:
         asyncio.run(_awaited(made))
 
 
-async def _awaited(made: Any) -> Any:  # noqa: ANN401
+async def _awaited(made: Any) -> Any:
     return await made
 
 
@@ -145,7 +145,7 @@ def _normal(records: list[dict[str, Any]], name: str, after_s: float) -> tuple[l
     return [names.applied(_timed(record, clock)) for record in records], last.isoformat().replace("+00:00", "Z")
 
 
-def _moments(value: Any) -> Iterator[str]:  # noqa: ANN401
+def _moments(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         for key, item in value.items():
             if key in _TIMES:
@@ -157,7 +157,7 @@ def _moments(value: Any) -> Iterator[str]:  # noqa: ANN401
             yield from _moments(item)
 
 
-def _timed(value: Any, clock: Mapping[str, str]) -> Any:  # noqa: ANN401
+def _timed(value: Any, clock: Mapping[str, str]) -> Any:
     if isinstance(value, dict):
         return {key: clock[item] if key in _TIMES else _timed(item, clock) for key, item in value.items()}
     return [_timed(item, clock) for item in value] if isinstance(value, list) else value
@@ -187,7 +187,7 @@ class _Names:
             self._runs += 1
             self._known[run_id] = self._name if self._runs == 1 else f"{self._name}-{self._runs}"
 
-    def applied(self, value: Any) -> Any:  # noqa: ANN401
+    def applied(self, value: Any) -> Any:
         if isinstance(value, dict):
             return {key: item if key == "record_id" else self.applied(item) for key, item in value.items()}
         if isinstance(value, list):
