@@ -1,5 +1,5 @@
 # pip install stopcause
-from agent import answer  # yours, as it is: it calls Runner.run, run_sync or run_streamed
+from agent import answer  # yours, as it is: it calls Runner.run
 
 import stopcause
 
