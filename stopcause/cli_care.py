@@ -63,7 +63,7 @@ def _wait(screen: Screen, path: Path, spool: Path, seconds: float, said: str) ->
         raise typer.Exit(1)
     screen.show(lambda pen: arrived_screen(found, shared.clock(), pen), lambda: [arrived_object(found)])
     if found.where == "spool":
-        screen.hint(Hint(("ingest", found.folder), "take it in"), Hint(("doctor",), "see that all is well"))
+        screen.hint(Hint(("runs",), "takes it in, and says why it stopped"), Hint(("doctor",), "see that all is well"))
     else:
         explain = [Hint(("explain",), "what became of it", pasted(found.run_id))] if found.run_id else []
         screen.hint(*explain, Hint(("runs", "--attention"), "what needs somebody"))

@@ -4,7 +4,7 @@
     journal/journal.lock      held by the writer, with its process id in it
     journal/torn.ndjson       last lines that a crash cut off; they were never acknowledged
 
-A hook's spool and the service's journal are both this. Here: the one writer, its lock, retention.
+A hook's spool has files of the same format, one a process (`spool`). Here: the one writer, its lock, retention.
 Not here: what a line says (`codec`). Lines are bytes without a newline, and come back as they were given.
 """
 
@@ -34,7 +34,7 @@ TORN_NAME = "torn.ndjson"
 SEGMENT_BYTES = 64 * 1024 * 1024
 
 _BLOCK = 64 * 1024  # bytes a step back from the end asks for
-_MODE = 0o640  # a sidecar of the same group may ship a spool; nobody else reads it
+_MODE = 0o640  # a sidecar of the same group may ship a journal; nobody else reads it
 _sync = getattr(os, "fdatasync", os.fsync)  # macOS has no fdatasync
 _writers: weakref.WeakSet[Journal] = weakref.WeakSet()
 
