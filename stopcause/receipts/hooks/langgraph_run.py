@@ -71,6 +71,7 @@ class GraphRun:
         self._own_calls = 0  # of the agent's model; those of a model that a tool asks are not counted by limits
         self._failures: dict[int, _Failure] = {}  # by the exception's identity, in this superstep
         self._called: set[object] = set()  # ids of calls that a tool was run for, in this superstep
+        self._sent: tuple[Bound | None, int] | None = None  # to its end, by a middleware, after so many calls
         self._left_node: int | None = None  # the exception that left a node last, by its identity
 
     def say_limits(self) -> None:
@@ -130,6 +131,7 @@ class GraphRun:
             run.model_calls = (run.model_calls or 0) + 1
             self._own_calls += is_own
         if is_own:
+            self._sent = None
             name, provider = metadata.get("ls_model_name"), metadata.get("ls_provider")
             run.model = run.model or (name if isinstance(name, str) else None)
             run.provider = run.provider or (provider if isinstance(provider, str) else None)
@@ -201,15 +203,22 @@ class GraphRun:
         self._called = set()
 
     def _sent_to_end(self, node: str, outputs: dict[str, Any]) -> None:
-        """A middleware answered in the model's place, and the graph ends: its limit fired, or its guard."""
+        """A middleware sends the graph to its end. Whether it went there is known when it ends: it may not be heard."""
         bound = self.shape.bound_of(node)
+        counts = outputs.get("run_tool_call_count")
+        told = counts.get((bound and bound.tool) or "__all__") if isinstance(counts, dict) else None
+        self._sent = (bound, told if type(told) is int else self._own_calls)
+
+    def _say_sent(self) -> None:
+        """The graph ended where a middleware had sent it: its limit fired, or its guard."""
+        if self._sent is None:
+            return
+        bound, observed = self._sent
         if bound is None:
             self.run.say(StopCause.GUARDRAIL, Rank.SIGNAL, Boundary.CALLBACK, reason="jump_to_end")
             return
         self.run.forced_wrapup = True
-        counts = outputs.get("run_tool_call_count")
-        told = counts.get(bound.tool or "__all__") if isinstance(counts, dict) else None
-        self.bound_fired(bound, told if type(told) is int else self._own_calls)
+        self.bound_fired(bound, observed)
         self.run.say(StopCause.STEP_LIMIT, Rank.SIGNAL, Boundary.CALLBACK)
 
     def bound_fired(self, bound: Bound, observed: int) -> None:
@@ -248,6 +257,7 @@ class GraphRun:
         if self.pause.is_on:
             return
         self._survived()
+        self._say_sent()
         run.output_shape = ending.shape
         if ending.tool_is_last:
             run.say(StopCause.EXPLICIT_DONE, Rank.SIGNAL, Boundary.CALLBACK)

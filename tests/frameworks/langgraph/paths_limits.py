@@ -78,6 +78,16 @@ def tool_calls_go_on() -> None:
     agent(call("look_up"), call("look_up"), say(), middleware=[limit]).invoke(models.ASK)
 
 
+@before_model
+def unheard(_state: Any, _runtime: Any) -> Any:
+    """A guard that did not say where it may jump to: the graph goes on to the model."""
+    return {"jump_to": "end"}
+
+
+def guarded_in_vain() -> None:
+    agent(say(), middleware=[unheard]).invoke(models.ASK)
+
+
 def guarded() -> None:
     agent(say(), middleware=[office_hours]).invoke(models.ASK)
 
@@ -198,6 +208,8 @@ PATHS = [
           ("FALSE_COMPLETE", "no_contract"), tool_calls_go_on),
     Path_("guard-jumps-to-end", "A middleware of the application's sends it to its end.",
           ("BOUNDED_STOP", "guardrail"), guarded),
+    Path_("guard-unheard", "A jump that the graph does not take ends nothing.", ("FALSE_COMPLETE", "no_contract"),
+          guarded_in_vain),
     Path_("guard-raises", "A guard that blocks by an exception.", ("BOUNDED_STOP", "guardrail"), personal_data),
     Path_("step-timeout", "The graph's own timer fired, and nothing had been reached.", ("STUCK", "time_limit"),
           step_timeout),
