@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from stopcause.receipts.causes import Rank
 from stopcause.receipts.faults import is_cancelled, provider_cause
 from stopcause.receipts.hooks.openai_agents_waits import Waits, note_resume, note_waits
-from stopcause.receipts.hooks.openai_agents_watch import MAX_TURNS, Watch, heard, listener
+from stopcause.receipts.hooks.openai_agents_watch import MAX_TURNS, Watch, heard, listener, shape_of
 from stopcause.receipts.run import current
-from stopcause.receipts.vocabulary import Boundary, OutputShape, Scope, StopCause
+from stopcause.receipts.vocabulary import Boundary, Scope, StopCause
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -82,18 +82,16 @@ def _run(hook: Hook, original: Callable[..., Any], opened: _Opening) -> Callable
     @functools.wraps(original)
     async def run(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - the SDK's own
         watch, kwargs = opened(args, kwargs)
-        loop = original(*args, **kwargs)
-        # The SDK keeps inputs out of its tracebacks, and this frame is in them.
-        args, kwargs = (), {}
-        if watch is None:
-            return await loop
-        with _around(watch):
-            try:
+        try:
+            with _around(watch):
+                loop = original(*args, **kwargs)
+                # The SDK keeps inputs out of its tracebacks, and this frame is in them.
+                args, kwargs = (), {}
                 result = await loop
-            except BaseException as error:
-                with hook.guard("run.raised"):
-                    _raised(watch, error, asyncio.current_task())
-                raise
+        except BaseException as error:
+            with hook.guard("run.raised"):
+                _raised(watch, error, asyncio.current_task())
+            raise
         with hook.guard("run.returned"):
             _returned(watch, result, opened.waits, Boundary.CALL)
         return result
@@ -105,12 +103,11 @@ def _run_streamed(hook: Hook, original: Callable[..., Any], opened: _Opening) ->
     @functools.wraps(original)
     def run_streamed(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - the SDK's own
         watch, kwargs = opened(args, kwargs)
-        if watch is None:
-            return original(*args, **kwargs)
         try:
             with _around(watch):  # the loop's task takes the context with it
                 result = original(*args, **kwargs)
         except BaseException as error:
+            args, kwargs = (), {}
             with hook.guard("run_streamed.raised"):
                 _raised(watch, error, None)
             raise
@@ -121,7 +118,9 @@ def _run_streamed(hook: Hook, original: Callable[..., Any], opened: _Opening) ->
     return run_streamed
 
 
-def _follow(watch: Watch, result: object, waits: Waits) -> None:
+def _follow(watch: Watch | None, result: object, waits: Waits) -> None:
+    if watch is None:
+        return
     task = watch.hook.read(watch.run, result, "run_loop_task", asyncio.Task)
     if task is None:  # a run that nobody could ever see the end of
         watch.run.say(StopCause.UNKNOWN, Rank.SIGNAL, Boundary.CALLBACK)
@@ -131,8 +130,11 @@ def _follow(watch: Watch, result: object, waits: Waits) -> None:
 
 
 @contextlib.contextmanager
-def _around(watch: Watch) -> Iterator[None]:
+def _around(watch: Watch | None) -> Iterator[None]:
     """Runs inside this one find it in the context."""
+    if watch is None:
+        yield
+        return
     tokens = current.set(watch.run), _watch.set(watch)
     try:
         yield
@@ -194,12 +196,8 @@ def _describe(watch: Watch, agent: object, kwargs: dict[str, Any]) -> None:
     run.model = run.model or _model(_setting(config, "model")) or _model(getattr(agent, "model", None))
     cap = getattr(_setting(config, "model_settings"), "max_tokens", None)
     watch.cap_of_run = cap if type(cap) is int else None
-    threads = (
-        getattr(kwargs.get("session"), "session_id", None),
-        kwargs.get("conversation_id"),
-        _setting(config, "group_id"),
-    )
-    run.thread_id = run.thread_id or next((each for each in threads if isinstance(each, str) and each), None)
+    watch.session = kwargs.get("session")
+    watch.name_thread(kwargs.get("conversation_id"), _setting(config, "group_id"))
     metadata = _setting(config, "trace_metadata")
     if isinstance(metadata, dict):
         keys = run.config.label_keys
@@ -240,9 +238,12 @@ def _model(model: object) -> str | None:
 # How it ends ----------------------------------------------------------------------------------------------------------
 
 
-def _returned(watch: Watch, result: Any, waits: Waits, boundary: Boundary) -> None:  # noqa: ANN401 - a RunResult
+def _returned(watch: Watch | None, result: Any, waits: Waits, boundary: Boundary) -> None:  # noqa: ANN401 - a RunResult
     """The loop came back by itself."""
+    if watch is None:
+        return
     run = watch.run
+    watch.name_thread()
     watch.host_error = watch.nested_error = None
     if watch.outer is not None:
         watch.outer.in_flight.pop(watch, None)
@@ -253,15 +254,8 @@ def _returned(watch: Watch, result: Any, waits: Waits, boundary: Boundary) -> No
     elif watch.is_done and watch.began_since:
         run.say(StopCause.EXPLICIT_DONE, Rank.SIGNAL, boundary)
     if watch.is_done:
-        run.output_shape = _shape_of(getattr(result, "final_output", None))
+        run.output_shape = shape_of(getattr(result, "final_output", None))
     run.end(boundary=boundary, result=result)
-
-
-def _shape_of(output: object) -> OutputShape:
-    """By type, and whether there is anything at all."""
-    if output is None or (isinstance(output, str) and not output):
-        return OutputShape.NONE
-    return OutputShape.TEXT if isinstance(output, str) else OutputShape.STRUCTURED
 
 
 def _streamed(watch: Watch, waits: Waits, result: Any, task: asyncio.Task[Any]) -> None:  # noqa: ANN401
@@ -292,9 +286,14 @@ def _is_over_limit(watch: Watch, result: object) -> bool:
     return limit is not None and turn is not None and turn > limit
 
 
-def _raised(watch: Watch, error: BaseException, task: asyncio.Task[Any] | None, reason: str | None = None) -> None:
+def _raised(
+    watch: Watch | None, error: BaseException, task: asyncio.Task[Any] | None, reason: str | None = None
+) -> None:
     """An exception left the loop."""
+    if watch is None:
+        return
     run = watch.run
+    watch.name_thread()
     if watch.outer is not None:
         watch.outer.nested_error = error
     cause, told = _cause_of(watch, error, task)

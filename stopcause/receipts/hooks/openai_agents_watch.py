@@ -7,11 +7,12 @@ exceptions. Of a response only types, statuses and token counts are read.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from typing import TYPE_CHECKING, Any
 
 from stopcause.receipts.causes import Rank
-from stopcause.receipts.vocabulary import Boundary, Finish, FinishSource, Sign, StopCause
+from stopcause.receipts.vocabulary import Boundary, Finish, FinishSource, OutputShape, Sign, StopCause
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -40,6 +41,7 @@ class Watch:
         self.max_turns: int | None = None
         self.turns_before = 0  # of the run that it resumes: the limit counts on
         self.metadata: dict[str, Any] = {}
+        self.session: object = None
         self.cap_of_run: int | None = None
         self.approved: frozenset[str] = frozenset()
         self.is_asking = False  # the model has been asked and has not answered
@@ -60,6 +62,14 @@ class Watch:
         self.run.bounded(
             StopCause.STEP_LIMIT, MAX_TURNS, "steps", limit=self.max_turns, observed=self.turns or self.max_turns
         )
+
+    def name_thread(self, *others: object) -> None:
+        """By the session, else by these. A session at the provider has its id only after its first turn, and raises."""
+        session = None
+        with contextlib.suppress(Exception):
+            session = getattr(self.session, "session_id", None)
+        found = (each for each in (session, *others) if isinstance(each, str) and each)
+        self.run.thread_id = self.run.thread_id or next(found, None)
 
     def asked(self, _context: object, agent: object, *_: object) -> None:
         """`on_llm_start`."""
@@ -208,6 +218,13 @@ def finish_of(output: Iterable[object], used: object, cap: int | None) -> tuple[
     if any(_of(message, "status") == "incomplete" for message in messages):
         return (Finish.LENGTH if is_full else Finish.OTHER), "incomplete"
     return (Finish.LENGTH, None) if is_full else (None, None)
+
+
+def shape_of(output: object) -> OutputShape:
+    """A final output by its type, and whether there is anything at all."""
+    if output is None or (isinstance(output, str) and not output):
+        return OutputShape.NONE
+    return OutputShape.TEXT if isinstance(output, str) else OutputShape.STRUCTURED
 
 
 def kind_of(item: object) -> str:

@@ -7,7 +7,16 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from agents import Agent, GuardrailFunctionOutput, InputGuardrail, RunConfig, RunContextWrapper, Runner, function_tool
+from agents import (
+    Agent,
+    GuardrailFunctionOutput,
+    InputGuardrail,
+    RunConfig,
+    RunContextWrapper,
+    Runner,
+    SessionABC,
+    function_tool,
+)
 
 import stopcause
 from tests.frameworks.harness import Path_
@@ -93,6 +102,38 @@ def judged_by_agent() -> Agent[Any]:
     return agent(says(), input_guardrails=[InputGuardrail(judge, run_in_parallel=False)])
 
 
+class Late(SessionABC):
+    """A session that has its id only once it was written to, as `OpenAIConversationsSession`."""
+
+    session_settings = None
+
+    def __init__(self) -> None:
+        self._items: list[Any] = []
+
+    @property
+    def session_id(self) -> str:
+        """Its id, or an error."""
+        if not self._items:
+            raise ValueError(MARKER)
+        return "chat-10"
+
+    async def get_items(self, limit: int | None = None, **_: Any) -> list[Any]:
+        """All of them."""
+        return self._items[-limit:] if limit else list(self._items)
+
+    async def add_items(self, items: list[Any], **_: Any) -> None:
+        """Writes, and has its id."""
+        self._items += items
+
+    async def pop_item(self) -> Any:
+        """The last one."""
+        return self._items.pop()
+
+    async def clear_session(self) -> None:
+        """Lets go of all."""
+        self._items.clear()
+
+
 LABELLED = RunConfig(
     workflow_name=MARKER, group_id="chat-9", trace_metadata={"team": "billing", "note": MARKER}, tracing_disabled=True
 )
@@ -142,6 +183,12 @@ PATHS = [
         "the agent that a guardrail asks hits its limit: the program around the agent failed, no guardrail tripped",
         ("FAILED", "host_error"),
         run(judged_by_agent),
+    ),
+    Path_(
+        "late-session",
+        "the session names the thread at the end; before its first write it has no name",
+        DONE,
+        lambda: Runner.run(agent(says()), MARKER, session=Late()),
     ),
     Path_(
         "labels-without-tracing",
