@@ -16,7 +16,6 @@ import inspect
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, overload
-from uuid import UUID
 
 from stopcause import settings
 from stopcause.receipts import configuration, streams
@@ -164,24 +163,14 @@ def run(  # noqa: PLR0913 - the ids of a run
     made = Run(writer(), _config, agent, attempt)
     if (parent := current_run()) is not None:
         made.be_child_of(parent)
-    if run_id is not None and not made.identify(_id(run_id)):
-        made.find("refused_value", "run_id")
-    given = {
-        "thread_id": _id(thread_id), "parent_run_id": _id(parent_run_id), "agent_version": agent_version,
-        "model": model, "provider": provider, "labels": labels, "contract": contract, "subject": subject,
-        "step_unit": step_unit,
-    }  # fmt: skip
-    made.__dict__ |= {name: value for name, value in given.items() if value is not None}
-    if resumes is not None or answers:
-        made.resumed(_id(resumes), answers)
+    made.told(
+        {
+            "run_id": run_id, "thread_id": thread_id, "parent_run_id": parent_run_id, "resumes": resumes,
+            "answers": answers, "agent_version": agent_version, "model": model, "provider": provider, "labels": labels,
+            "contract": contract, "subject": subject, "step_unit": step_unit,
+        }
+    )  # fmt: skip
     return made
-
-
-def _id(value: object) -> str | None:
-    """An id as the application has it: a text, a number or a UUID. Whether it is an identifier is seen to behind."""
-    if isinstance(value, UUID) or (isinstance(value, int) and not isinstance(value, bool)):
-        return str(value)
-    return value or None if isinstance(value, str) else None
 
 
 def begin(

@@ -57,11 +57,23 @@ def pick(said: Sequence[Said]) -> Said:
     return min(said, key=lambda each: each.rank, default=Said(Rank.RETURNED, StopCause.UNKNOWN, Boundary.CALL))
 
 
-def by_finish(chosen: Said, finish: Finish | None) -> Said:
+def final(said: Sequence[Said], finish: Finish | None, *, is_forced: bool) -> Said:
+    """The word that stands in the receipt. `is_forced`: that the last turn was forced by a bound."""
+    chosen = _by_finish(pick(said), finish)
+    return _wrapped_up(said, chosen) if is_forced and chosen.cause in FINISHED else chosen
+
+
+def _by_finish(chosen: Said, finish: Finish | None) -> Said:
     """A natural end is one only where the model's last answer was whole."""
     if chosen.rank is Rank.RETURNED and chosen.cause is StopCause.NATURAL and finish in BY_FINISH:
         return chosen._replace(cause=BY_FINISH[finish])
     return chosen
+
+
+def _wrapped_up(said: Sequence[Said], chosen: Said) -> Said:
+    """A last turn that a bound forced looks like an end: the bound that fired is the cause."""
+    signals = [each for each in said if each.rank is Rank.SIGNAL and each.cause not in FINISHED]
+    return signals[0] if signals else chosen._replace(cause=StopCause.STEP_LIMIT)
 
 
 def later(said: Sequence[Said], chosen: Said) -> tuple[StopCause, ...]:

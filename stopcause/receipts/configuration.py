@@ -44,10 +44,10 @@ class Route(NamedTuple):
     due_s: float | None = None  # soft
     expires_s: float | None = None  # hard
 
-    def matches(self, agent: str | None, kind: str, tool: str | None) -> bool:
-        """Whether this route is for such a wait. What a run does not say matches only `*`."""
+    def matches(self, agent: object, kind: object, tool: object) -> bool:
+        """Whether this route is for such a wait. What a run does not say, or not by a name, matches only `*`."""
         asked = ((self.agent, agent), (self.kind, kind), (self.tool, tool))
-        return all(pattern == "*" or (value is not None and fnmatchcase(value, pattern)) for pattern, value in asked)
+        return all(pattern == "*" or (isinstance(name, str) and fnmatchcase(name, pattern)) for pattern, name in asked)
 
 
 class Finished(NamedTuple):
@@ -81,7 +81,7 @@ class Configuration:
     lease_s: float = 300.0
     queue_max: int = 50_000
 
-    def route_of(self, agent: str | None, kind: str, tool: str | None) -> Route | None:
+    def route_of(self, agent: object, kind: object, tool: object) -> Route | None:
         """The route of a wait, if there is one."""
         return next((route for route in self.routes if route.matches(agent, kind, tool)), None)
 

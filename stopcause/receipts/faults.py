@@ -22,6 +22,14 @@ _CODES = {
 _PROVIDERS = frozenset(
     {"anthropic", "azure", "boto3", "botocore", "cohere", "google", "groq", "litellm", "mistralai", "ollama", "openai"}
 )
+# Cancellations and timers of other loops and of job queues, by package and class: asyncio's are no base of theirs.
+_CANCELLED = frozenset({("trio", "Cancelled"), ("greenlet", "GreenletExit"), ("dramatiq", "Shutdown")})
+_TIMED_OUT = frozenset(
+    {
+        ("trio", "TooSlowError"), ("gevent", "Timeout"), ("billiard", "SoftTimeLimitExceeded"),
+        ("rq", "JobTimeoutException"), ("dramatiq", "TimeLimitExceeded"),
+    }
+)  # fmt: skip
 
 
 class Fault(NamedTuple):
@@ -35,9 +43,11 @@ class Fault(NamedTuple):
 
 
 def fault_of(error: BaseException, tool: str | None = None) -> Fault:
-    """The fault that an exception is."""
-    names = tuple(name for each in chain_of(error) if (name := type_name(type(each))))
-    return Fault(names[0] if names else None, names, _code(error), status_of(error), tool)
+    """The fault that an exception is. Code and status of a group are those of what is in it."""
+    chain = chain_of(error)
+    names = tuple(name for each in chain if (name := type_name(type(each))))
+    inner = next((each for each in chain if not isinstance(each, BaseExceptionGroup)), error)
+    return Fault(names[0] if names else None, names, _code(inner), status_of(inner), tool)
 
 
 def type_name(kind: type) -> str | None:
@@ -47,13 +57,20 @@ def type_name(kind: type) -> str | None:
 
 
 def chain_of(error: BaseException) -> list[BaseException]:
-    """The exception and what it came from, the newest first."""
+    """The exception and what it came from, the newest first. Compared by identity: their `==` is somebody else's."""
     links: list[BaseException] = []
     link: BaseException | None = error
-    while link is not None and link not in links and len(links) < _MOST_LINKS:
+    while link is not None and len(links) < _MOST_LINKS and not any(link is each for each in links):
         links.append(link)
-        link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
+        link = _before(link)
     return links
+
+
+def _before(error: BaseException) -> BaseException | None:
+    """What it came from. A group came from the first in it: a task group cancels the others because of that one."""
+    if isinstance(error, BaseExceptionGroup):
+        return error.exceptions[0]
+    return error.__cause__ or (None if error.__suppress_context__ else error.__context__)
 
 
 def status_of(error: BaseException) -> int | None:
@@ -67,7 +84,7 @@ def status_of(error: BaseException) -> int | None:
 
 def is_cancelled(error: BaseException) -> bool:
     """Whether a task was cancelled."""
-    return isinstance(error, asyncio.CancelledError)
+    return isinstance(error, asyncio.CancelledError) or _is_one_of(_CANCELLED, error)
 
 
 def is_time_out(error: BaseException) -> bool:
@@ -75,7 +92,19 @@ def is_time_out(error: BaseException) -> bool:
 
     A `TimeoutError` that no cancellation is behind is some library's: a tool or a model that was too slow.
     """
-    return isinstance(error, TimeoutError) and any(is_cancelled(link) for link in chain_of(error))
+    if issubclass(type(error), TimeoutError):  # `isinstance` would ask the object, and some answer by raising
+        return any(is_cancelled(link) for link in chain_of(error))
+    return _is_one_of(_TIMED_OUT, error)
+
+
+def _is_one_of(classes: frozenset[tuple[str, str]], error: BaseException) -> bool:
+    return any((_package(kind), kind.__name__) in classes for kind in type(error).__mro__)
+
+
+def _package(kind: type) -> str:
+    """The package that a class is from, as far as it says: `__module__` may be set to anything."""
+    module: object = kind.__module__
+    return module.partition(".")[0] if isinstance(module, str) else ""
 
 
 def provider_cause(error: BaseException) -> StopCause | None:
@@ -84,8 +113,7 @@ def provider_cause(error: BaseException) -> StopCause | None:
     Source of the rule: the classes of the providers' own packages, the status, and the codes that they document.
     """
     for link in chain_of(error):
-        package = type(link).__module__.partition(".")[0]
-        if package in _PROVIDERS:
+        if _package(type(link)) in _PROVIDERS:
             if (named := _CODES.get(_code(link) or "")) is not None:
                 return named
             return StopCause.QUOTA if status_of(link) in _QUOTA_STATUSES else StopCause.MODEL_FAILURE

@@ -1,9 +1,10 @@
-"""Ids that writers make: UUIDs in the order of time, so that what was written together lies together."""
+"""Ids that writers make, UUIDs in the order of time so that what was written together lies together; and a host's."""
 
 from __future__ import annotations
 
 import os
 import random
+from uuid import UUID
 
 _VERSION_7 = 0x7 << 76
 _VARIANT = 0x2 << 62
@@ -18,6 +19,13 @@ def new_id(now_ns: int) -> str:
     value = (now_ns // 1_000_000) << 80 | _VERSION_7 | (entropy >> 62) << 64 | _VARIANT | entropy & _LOW
     text = f"{value:032x}"
     return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def id_text(value: object) -> str | None:
+    """An id as the application has it: a text, a number or a UUID. Whether it is an identifier is seen to behind."""
+    if isinstance(value, UUID) or (isinstance(value, int) and not isinstance(value, bool)):
+        return str(value)
+    return value or None if isinstance(value, str) else None
 
 
 if hasattr(os, "register_at_fork"):

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import functools
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from stopcause.receipts import ids
 from stopcause.receipts.causes import Rank, Said
 from stopcause.receipts.faults import fault_of, is_cancelled, is_time_out, provider_cause
 from stopcause.receipts.vocabulary import (
@@ -27,10 +29,11 @@ from stopcause.receipts.vocabulary import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable
     from datetime import datetime
 
     from stopcause.receipts.configuration import Configuration
+    from stopcause.receipts.faults import Fault
     from stopcause.receipts.writer import Writer
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
@@ -39,7 +42,7 @@ _PROGRESS_NS = 10_000_000_000  # at most one progress record in this time, by th
 _MOST_NOTED = 1_000  # of anything that is kept in a list: a receipt has to fit a line
 
 
-def _harmless(method: _F) -> _F:
+def harmless(method: _F) -> _F:
     """For what the host calls: an argument that cannot be used costs itself and a finding, never an exception."""
 
     @functools.wraps(method)
@@ -135,10 +138,22 @@ class Notes:
         tool: str | None = None,
         aborted: bool = False,
     ) -> None:
-        """One layer's word on why it stops. Cheap: closing picks one, and what comes after is late."""
-        if not self.is_closed and len(self.said) < _MOST_NOTED:
-            fault = None if error is None else fault_of(error, tool)
-            self.said += (Said(rank, cause, boundary, reason, fault, aborted),)
+        """One layer's word on why it stops. Cheap: closing picks one, and what comes after is late.
+
+        The same cause of the same rank again says nothing new, and would only make a long run's list longer.
+        """
+        known = cause if type(cause) is StopCause else _word(StopCause, cause)
+        if known is None:
+            self.find("refused_value", "stop_cause")
+        elif not self.is_closed and not any(each.rank == rank and each.cause is known for each in self.said):
+            self.said += (Said(rank, known, boundary, reason, self._fault(error, tool), aborted),)
+
+    def _fault(self, error: BaseException | None, tool: str | None) -> Fault | None:
+        try:
+            return None if error is None else fault_of(error, tool)
+        except Exception:  # noqa: BLE001 - no exception, or one whose own attributes raise
+            self.find("refused_value", "error")
+            return None
 
     def raised(
         self,
@@ -150,6 +165,14 @@ class Notes:
         tool: str | None = None,
     ) -> None:
         """An exception left the loop. `cause` is the hook's word on its class; without one the common map is asked."""
+        try:
+            self._raised(error, boundary, cause, reason, tool)
+        except Exception:  # noqa: BLE001 - an exception like no other: that it left the loop is all that is known
+            self.say(StopCause.HOST_ERROR, Rank.RAISED, boundary, reason=reason)
+
+    def _raised(
+        self, error: BaseException, boundary: Boundary, cause: StopCause | None, reason: str | None, tool: str | None
+    ) -> None:
         if isinstance(error, GeneratorExit):
             self.say(StopCause.CALLER_ABORT, Rank.LEFT, boundary, reason="reader_left", aborted=True)
         elif cause is not None:
@@ -166,7 +189,7 @@ class Notes:
             failed = provider_cause(error) or StopCause.HOST_ERROR
             self.say(failed, Rank.RAISED, boundary, reason=reason, error=error, tool=tool)
 
-    @_harmless
+    @harmless
     def stop(self, cause: str, *, reason: str | None = None, error: BaseException | None = None) -> None:
         """Names why it stops. The program's own word counts before every other; the run ends with its block."""
         known = _word(StopCause, cause)
@@ -185,20 +208,33 @@ class Notes:
         cost_usd: float = 0.0,
         finish: str | None = None,
     ) -> None:
-        """One completed step, with what it used."""
-        try:  # here and not by `_harmless`: this is the one method that is called often
-            self.steps = (self.steps or 0) + 1
-            self.model_calls = (self.model_calls or 0) + model_calls
-            self.tool_calls = (self.tool_calls or 0) + tool_calls
-            if input_tokens or output_tokens:
-                self.add_usage(input_tokens, output_tokens)
-            if cost_usd:
-                self.cost_usd = (self.cost_usd or 0.0) + cost_usd
-            if finish is not None:
-                self.finish, self.finish_raw = _word(Finish, finish) or Finish.OTHER, finish
-        except Exception:  # noqa: BLE001 - whatever an argument of the wrong type makes of it
-            self.find("refused_value", "step")
+        """One completed step, with what it used. `finish` is a word of `Finish`; others say nothing."""
+        self._count("steps", 1)
+        self._count("model_calls", model_calls)
+        self._count("tool_calls", tool_calls)
+        if input_tokens or output_tokens:
+            self.add_usage(input_tokens, output_tokens)
+        if cost_usd:
+            self._count("cost_usd", cost_usd)
+        if finish is not None:
+            self._finished(finish)
 
+    def _count(self, name: str, more: float) -> None:
+        held = self.__dict__
+        try:  # here and not by `harmless`: this is what is called often
+            held[name] = held.get(name, 0) + more
+        except Exception:  # noqa: BLE001 - whatever an argument of the wrong type makes of it
+            self.find("refused_value", name)
+
+    @harmless
+    def _finished(self, finish: str) -> None:
+        """The last word counts. A text that is no word of the list is a reason that says nothing."""
+        if isinstance(finish, str):
+            self.finish, self.finish_raw = _word(Finish, finish) or Finish.OTHER, finish
+        else:
+            self.find("refused_value", "finish")
+
+    @harmless
     def add_usage(self, input_tokens: object, output_tokens: object) -> None:
         """Adds tokens; what is no count is left out and found."""
         for name, value in (("input_tokens", input_tokens), ("output_tokens", output_tokens)):
@@ -207,13 +243,13 @@ class Notes:
             elif value is not None:
                 self.find("refused_value", f"usage.{name}")
 
-    @_harmless
+    @harmless
     def limit(self, name: str, kind: str, limit: float, *, unit: str | None = None, scope: str = Scope.ATTEMPT) -> None:
         """A bound that was set before the run. `kind` is a word of `LimitKind`."""
         if len(self.limits) < _MOST_NOTED and not any(each[0] == name for each in self.limits):
             self.limits += ((name, kind, limit, unit, scope),)
 
-    @_harmless
+    @harmless
     def condition(
         self, name: str, kind: str, *, fired: bool | None, limit: float | None = None, observed: float | None = None
     ) -> None:
@@ -227,7 +263,7 @@ class Notes:
         self.condition(name, kind, fired=True, limit=limit, observed=observed)
         self.say(cause, Rank.SIGNAL, Boundary.CALLBACK)
 
-    @_harmless
+    @harmless
     def progress(self, sign: str = Sign.STATE_CHANGE) -> None:
         """It got somewhere. Noted each time, recorded at most once in ten seconds; that renews the lease."""
         if _word(Sign, sign) is None:
@@ -240,7 +276,7 @@ class Notes:
             self._recorded_ns = now
             self.writer.progressed(self, now, sign)
 
-    @_harmless
+    @harmless
     def waiting(  # noqa: PLR0913 - what can be known of a wait
         self,
         approval_id: str | None = None,
@@ -260,7 +296,8 @@ class Notes:
         """It stops to wait for something that only the outside can give.
 
         Args:
-            approval_id: What the answer will name. Without one it is numbered, so that the wait is not lost.
+            approval_id: What the answer will name. Without one it is numbered, so that the wait is not lost. Of one
+                that is said twice, the last word counts.
             kind: A word of `ApprovalKind`.
             tool: The tool that is gated; one that the agent has.
             tool_call_id: The call that is gated.
@@ -273,10 +310,15 @@ class Notes:
             boundary: Where it was seen.
             metadata: The framework's own; only the keys that `configure(approval_keys=...)` names are read.
         """
-        if len(self.waits) < _MOST_NOTED:
+        named, known = ids.id_text(approval_id), _word(ApprovalKind, kind)
+        for name, given, taken in (("approval_id", approval_id, named), ("kind", kind, known)):
+            if given is not None and taken is None:
+                self.find("refused_value", f"waiting.{name}")
+        kept = tuple(each for each in self.waits if named is None or each["approval_id"] != named)
+        if len(kept) < _MOST_NOTED:
             wait = {
-                "approval_id": approval_id,
-                "kind": kind,
+                "approval_id": named,
+                "kind": known,
                 "tool": tool,
                 "tool_call_id": tool_call_id,
                 "raised_by": raised_by,
@@ -289,43 +331,52 @@ class Notes:
             }
             if self.config.approval_keys:
                 wait |= _allowed(self.config.approval_keys, metadata)
-            self.waits += (wait,)
+            self.waits = (*kept, wait)
         else:
             self.find("approvals_cut", None)
-        self.say(_WAIT_CAUSES.get(kind, StopCause.APPROVAL_PENDING), Rank.SIGNAL, boundary)
+        self.say(_WAIT_CAUSES.get(known, StopCause.APPROVAL_PENDING), Rank.SIGNAL, boundary)
 
-    @_harmless
+    @harmless
     def resumed(self, run_id: str | None = None, answers: Mapping[str, str | None] | Iterable[str] = ()) -> None:
         """It resumes a run that waited. `answers`: the approval ids that it answers, with the decisions if known."""
-        if run_id is not None:
-            self.resumes_run_id = run_id
-        pairs = answers.items() if hasattr(answers, "items") else ((each, None) for each in answers)
+        if (named := ids.id_text(run_id)) is not None:
+            self.resumes_run_id = named
+        elif run_id is not None:
+            self.find("refused_value", "resumes_run_id")
+        given = (answers,) if isinstance(answers, str) else answers
+        pairs = given.items() if isinstance(given, Mapping) else ((each, None) for each in given)
         for approval_id, decision in pairs:
             self._answer(approval_id, decision)
 
-    @_harmless
+    @harmless
     def decided(self, approval_id: str, decision: str) -> None:
         """What was decided on a wait of the run that this one resumes, where that is seen only after the start."""
-        self._answer(approval_id, decision)
-        if self.writer is not None and self.answers[-1][1] is not None:
-            self.writer.decided(self, approval_id, decision, time.time_ns())
+        if self._answer(approval_id, decision) and self.writer is not None:
+            named, known = self.answers[-1]
+            self.writer.decided(self, named, str(known), time.time_ns())
 
-    def _answer(self, approval_id: str, decision: str | None) -> None:
-        """Of an approval that is answered twice, the last word counts."""
-        known = _word(Decision, decision)
-        if decision is not None and known is None:
-            self.find("refused_value", "decision")
-        kept = tuple(each for each in self.answers if each[0] != approval_id)
-        self.answers = (*kept[: _MOST_NOTED - 1], (approval_id, known))
+    def _answer(self, approval_id: str, decision: str | None) -> bool:
+        """Of an approval that is answered twice, the last word counts. Whether a decision is in it."""
+        named, known = ids.id_text(approval_id), _word(Decision, decision)
+        if named is None or (decision is not None and known is None):
+            self.find("refused_value", "answers" if named is None else "decision")
+        if named is not None:
+            kept = tuple(each for each in self.answers if each[0] != named)
+            self.answers = (*kept[: _MOST_NOTED - 1], (named, known))
+        return named is not None and known is not None
 
-    @_harmless
+    @harmless
     def executed(self, approval_id: str) -> None:
         """The call that an approval gated has run, in this run, which resumes the one that waited."""
-        self.ran += (approval_id,)
+        if (named := ids.id_text(approval_id)) is None:
+            self.find("refused_value", "executed")
+            return
+        if named not in self.ran and len(self.ran) < _MOST_NOTED:
+            self.ran += (named,)
         if self.writer is not None:
-            self.writer.executed(self, approval_id, time.time_ns())
+            self.writer.executed(self, named, time.time_ns())
 
-    @_harmless
+    @harmless
     def outcome(  # noqa: PLR0913 - the fields of an outcome
         self,
         outcome_id: str,
@@ -350,7 +401,7 @@ class Notes:
             self.findings += ((code, where),)
 
 
-_WAIT_CAUSES: dict[str, StopCause] = {
+_WAIT_CAUSES: dict[ApprovalKind | None, StopCause] = {
     ApprovalKind.INPUT_REQUIRED: StopCause.INPUT_PENDING,
     ApprovalKind.EXTERNAL: StopCause.EXTERNAL_PENDING,
 }

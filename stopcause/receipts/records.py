@@ -15,7 +15,7 @@ from stopcause import __version__
 from stopcause.receipts import causes, ids
 from stopcause.receipts.configuration import MOST_LABELS
 from stopcause.receipts.identifiers import display_name
-from stopcause.receipts.vocabulary import FINISHED, WAITING, Boundary, FinishSource, Kind, StopCause
+from stopcause.receipts.vocabulary import WAITING, Boundary, FinishSource, Kind, StopCause
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -97,10 +97,7 @@ def outcome(run: Run, fields: Draft, at_ns: int, issuer: str | None = None) -> D
 
 def stopped(run: Run) -> Draft:
     """The stop receipt."""
-    said = causes.pick(run.said)
-    said = causes.by_finish(said, run.finish)
-    if run.forced_wrapup and said.cause in FINISHED:
-        said = _wrapped_up(run, said)
+    said = run.final
     draft = _head(run, Kind.STOPPED, said.boundary, max(run.stopped_ns, run.started_ns))
     _static(draft, run)
     draft["started_at"] = time_of(run.started_ns)
@@ -124,12 +121,6 @@ def broken(run: Run) -> Draft:
     return draft
 
 
-def _wrapped_up(run: Run, said: Said) -> Said:
-    """A last turn that a bound forced looks like an end: the bound that fired is the cause."""
-    signals = [each for each in run.said if each.rank is causes.Rank.SIGNAL and each.cause not in FINISHED]
-    return signals[0] if signals else said._replace(cause=StopCause.STEP_LIMIT)
-
-
 def _head(run: Run, kind: Kind, boundary: Boundary, at_ns: int) -> Draft:
     draft = {
         "schema": "stopcause/1",
@@ -145,10 +136,8 @@ def _head(run: Run, kind: Kind, boundary: Boundary, at_ns: int) -> Draft:
     }
     _put(draft, "framework", run.framework)
     _put(draft, "framework_version", run.framework_version)
-    context = run.span_context
-    if context is not None and context.is_valid:
-        draft["trace_id"], draft["span_id"] = f"{context.trace_id:032x}", f"{context.span_id:016x}"
-        draft["sampled"] = bool(context.trace_flags & 1)
+    if run.traced is not None:
+        draft["trace_id"], draft["span_id"], draft["sampled"] = run.traced
     return draft
 
 
@@ -282,7 +271,7 @@ def _wait(run: Run, noted: dict[str, Any], index: int) -> Draft:
     """One entry of `approvals`, with what the configured route gives where the host said nothing itself."""
     draft = _without_nulls({name: value for name, value in noted.items() if name not in ("at_ns", "tool")})
     at = noted["at_ns"]
-    if "approval_id" not in draft:
+    if "approval_id" not in draft:  # else the wait would be lost with it
         draft["approval_id"] = f"{run.run_id[:180]}/approval-{index + 1}"
     draft["requested_at"] = time_of(at)
     _named(draft, "tool", noted["tool"])

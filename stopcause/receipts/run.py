@@ -15,12 +15,14 @@ from opentelemetry import trace
 
 from stopcause.receipts import ids
 from stopcause.receipts.attributes import Attribute
-from stopcause.receipts.causes import Rank, pick
+from stopcause.receipts.causes import Rank, Said, final
 from stopcause.receipts.faults import is_time_out
-from stopcause.receipts.notes import Notes
+from stopcause.receipts.identifiers import is_identifier
+from stopcause.receipts.notes import Notes, harmless
 from stopcause.receipts.vocabulary import FAILED, WAITING, Boundary, StopCause
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from contextvars import Token
     from types import TracebackType
 
@@ -28,6 +30,14 @@ if TYPE_CHECKING:
     from stopcause.receipts.writer import Writer
 
 current: ContextVar[Run | None] = ContextVar("stopcause_run", default=None)
+
+_IDS = frozenset({"thread_id", "parent_run_id"})
+_FACTS = frozenset(
+    {
+        "attempt", "thread_id", "parent_run_id", "agent_version", "model", "provider", "labels", "contract", "subject",
+        "step_unit",
+    }
+)  # fmt: skip
 
 
 class Run(Notes):
@@ -79,10 +89,14 @@ class Run(Notes):
     # Its life ---------------------------------------------------------------------------------------------------------
 
     def start(self) -> Self:
-        """It begins. Once; what the start record says is taken from it as it is then, a moment later."""
-        if self.is_started:
-            return self
-        self.is_started = True
+        """It begins. Once; what the start record says is taken from it as it is then."""
+        if not self.is_started:
+            self.is_started = True
+            self._begin()
+        return self
+
+    @harmless
+    def _begin(self) -> None:
         self.started_ns = time.time_ns()
         self.started_mono = time.monotonic_ns()
         span = trace.get_current_span()
@@ -91,9 +105,10 @@ class Run(Notes):
         if self._parent is not None:
             self._parent.children_open += 1
         if self.writer is not None:
+            self.epoch = self.writer.epoch  # it may have been made before a fork
             self.writer.started(self)
-        return self
 
+    @harmless
     def close(self) -> None:
         """It is over. Once; what was said until here decides. A run that a fork copied is the parent's to close."""
         if self.is_closed or not self.is_started:
@@ -108,6 +123,7 @@ class Run(Notes):
         if self.writer is not None:
             self.writer.stopped(self)
 
+    @harmless
     def end(
         self,
         error: BaseException | None = None,
@@ -120,6 +136,8 @@ class Run(Notes):
     ) -> None:
         """A layer's end: it came back, or an exception left it. Closes the run unless the host's block holds it.
 
+        Only the first counts: a stream that is over may still be closed, or collected.
+
         Args:
             error: What left the loop.
             boundary: Where that was seen.
@@ -128,6 +146,8 @@ class Run(Notes):
             tool: The tool that failed; one that the agent has.
             result: What the loop returned; kept only where a validator wants it.
         """
+        if self._adopted and not self._is_adopting:
+            return
         if self.config.validators and result is not None:
             self.result = result
         if error is None:
@@ -140,22 +160,19 @@ class Run(Notes):
             self.close()
 
     def __enter__(self) -> Self:
-        self._token = current.set(self)
+        if self.is_closed and self.writer is not None:
+            self.writer.say("run_reused", None)  # a receipt is written once: this block leaves none
+        if self._token is None:
+            self._token = current.set(self)
         return self.start()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        if self._is_adopting and error is None:  # a stream that goes on without its reader, say
-            self._is_adopting = False
-            self.children_open += 1
-            self.find("still_running", self.adapter)
-        try:
-            if error is None:
-                self.say(StopCause.NATURAL, Rank.RETURNED, Boundary.CALL)
-            else:
-                self._left_block(error)
-            self.close()
-        finally:
-            self.leave()
+        if error is None:
+            self._came_back()
+        else:
+            self._left_block(error)
+        self.close()
+        self.leave()
 
     async def __aenter__(self) -> Self:
         return self.__enter__()
@@ -172,6 +189,15 @@ class Run(Notes):
             with contextlib.suppress(ValueError):
                 current.reset(token)
 
+    @harmless
+    def _came_back(self) -> None:
+        if self._is_adopting:  # a stream that goes on without its reader, say
+            self._is_adopting = False
+            self.children_open += 1
+            self.find("still_running", self.adapter)
+        self.say(StopCause.NATURAL, Rank.RETURNED, Boundary.CALL)
+
+    @harmless
     def _left_block(self, error: BaseException) -> None:
         """An exception that left the host's block. What a hook made of the same one stands, but for a time limit.
 
@@ -182,13 +208,31 @@ class Run(Notes):
         if not any(each.rank is Rank.RAISED for each in self.said):
             self.raised(error)
 
-    def child(self, agent: str | None = None, **facts: Any) -> Run:  # noqa: ANN401 - attributes of a run
-        """A run that this one starts. Use it as a context manager."""
+    def child(self, agent: str | None = None, **facts: Any) -> Run:  # noqa: ANN401 - of any type, checked behind
+        """A run that this one starts. Use it as a context manager.
+
+        Args:
+            agent: What it is called.
+            facts: As `stopcause.run` takes them; of others the name is found.
+        """
         made = Run(self.writer, self.config, agent)
         made.be_child_of(self)
-        for name, value in facts.items():
-            setattr(made, name, value)
+        made.told(facts)
         return made
+
+    @harmless
+    def told(self, facts: Mapping[str, Any]) -> None:
+        """What the host says of it before it starts: the parameters of `stopcause.run` by their names."""
+        given = {name: value for name, value in facts.items() if value is not None}
+        if "run_id" in given and not self.identify(ids.id_text(given.pop("run_id"))):
+            self.find("refused_value", "run_id")
+        self.resumed(given.pop("resumes", None), given.pop("answers", ()))
+        for name in given.keys() & _IDS:
+            given[name] = ids.id_text(given[name])
+        for name, value in given.items():
+            if name not in _FACTS or value is None:
+                self.find("refused_value", name)
+        self.__dict__ |= {name: given[name] for name in _FACTS & given.keys()}
 
     # For capture ------------------------------------------------------------------------------------------------------
 
@@ -215,22 +259,36 @@ class Run(Notes):
     def _tell_parent(self, parent: Run) -> None:
         self._parent = None  # a chain of runs that start runs would hold all of them
         parent.children_open -= 1
-        cause = pick(self.said).cause
+        cause = self.final.cause
         parent.children_failed += cause in FAILED
         parent.children_waiting += cause in WAITING
 
     def _mark(self, span: trace.Span) -> None:
-        """Cause, steps and reason on the span that was open when it began; never its status."""
+        """Cause, steps and reason on the span that was open when it began; never its status.
+
+        What the record would refuse is not told here either: nobody comes after us to mend it.
+        """
         with contextlib.suppress(Exception):
             if span.is_recording():
-                said = pick(self.said)
+                said = self.final
                 span.set_attribute(str(Attribute.CAUSE), str(said.cause))
-                if said.reason:
+                if isinstance(said.reason, str) and is_identifier(said.reason):
                     span.set_attribute(str(Attribute.STOP_REASON), said.reason)
-                if self.steps is not None:
+                if type(self.steps) is int and self.steps >= 0:
                     span.set_attribute(str(Attribute.STEPS), self.steps)
 
+    # For records ------------------------------------------------------------------------------------------------------
+
     @property
-    def span_context(self) -> trace.SpanContext | None:
-        """Where it is in its trace."""
-        return None if self._span is None else self._span.get_span_context()
+    def final(self) -> Said:
+        """The word on why it stopped that counts, of all that were said until now."""
+        return final(self.said, self.finish, is_forced=self.forced_wrapup is True)
+
+    @property
+    def traced(self) -> tuple[str, str, bool] | None:
+        """Where it is in its trace: the trace's id, the span's, and whether it is sampled."""
+        with contextlib.suppress(Exception):  # a tracer of anybody's
+            context = self._span.get_span_context() if self._span is not None else None
+            if context is not None and context.is_valid:
+                return f"{context.trace_id:032x}", f"{context.span_id:016x}", bool(context.trace_flags & 1)
+        return None

@@ -38,6 +38,7 @@ _YIELD_EVERY = 10  # records; then others may run
 _YIELD_S = 0.0002
 _RETRY_S = (0.05, 0.2, 1.0, 5.0)
 _EXIT_S = 2.0  # how long the end of the process waits for what is not written yet
+_LOOK_S = 1.0  # how often a writer that is to end looks whether its last runs are over, or forgotten
 _FOR_RECEIPTS = 0.25  # of the queue: room that only stop receipts may take
 _writers: weakref.WeakSet[Writer] = weakref.WeakSet()
 
@@ -59,8 +60,10 @@ class Writer:
     def _begin_anew(self) -> None:
         self._queue: SimpleQueue[Item] = SimpleQueue()
         self._thread: threading.Thread | None = None
-        self._starting = threading.Lock()
-        self._open: set[Run] = set()  # the thread's own: runs that have started and not stopped
+        self._starting = threading.RLock()  # a collection in the midst of it may end a stream, which comes here again
+        self._is_starting = False
+        # The thread's own: runs that have started and not stopped. One that is forgotten gives no more signs of life.
+        self._open: weakref.WeakSet[Run] = weakref.WeakSet()
         self._beat_ns = time.monotonic_ns()
         self._drops = SimpleQueue[int]()  # how many, as they happen: counting needs no lock
         self._says: SimpleQueue[tuple[str, str | None]] = SimpleQueue()
@@ -155,32 +158,42 @@ class Writer:
 
     def _ensure_thread(self) -> None:
         with self._starting:
-            if self._thread is None:
-                self._validators.begin()
-                self._thread = threading.Thread(target=self._work, name="stopcause", daemon=True)
+            if self._thread is None and not self._is_starting:
+                self._is_starting = True
                 try:
-                    self._thread.start()  # it may be through, and have said so, before this returns
-                except RuntimeError:  # the interpreter ends, or the system has no thread left: the next run tries again
-                    self._thread = None
-                    return
-                _wait_at_exit()
+                    self._start_thread()
+                finally:
+                    self._is_starting = False
+
+    def _start_thread(self) -> None:
+        self._validators.begin()
+        self._thread = threading.Thread(target=self._work, name="stopcause", daemon=True)
+        try:
+            self._thread.start()  # it may be through, and have said so, before this returns
+        except RuntimeError:  # the interpreter ends, or the system has no thread left: the next run tries again
+            self._thread = None
+        else:
+            _wait_at_exit()
 
     # Behind -----------------------------------------------------------------------------------------------------------
 
     def _work(self) -> None:
         process.identity()  # read once, here, so that no run waits for it
         while not self._is_done():
-            group = self._next_group()
-            lines: list[bytes] = []
-            reached: list[threading.Event] = []
-            for count, item in enumerate(group, 1):
-                self._do(item, lines, reached)
-                if count % _YIELD_EVERY == 0:
-                    time.sleep(_YIELD_S)
-            self._beat(lines)
-            self._hand_over(lines)
-            for event in reached:
-                event.set()
+            self._write(self._next_group())
+
+    def _write(self, group: list[Item]) -> None:
+        """What has come, as lines to the sink. A frame of its own: no run outlives it while the next are waited for."""
+        lines: list[bytes] = []
+        reached: list[threading.Event] = []
+        for count, item in enumerate(group, 1):
+            self._do(item, lines, reached)
+            if count % _YIELD_EVERY == 0:
+                time.sleep(_YIELD_S)
+        self._beat(lines)
+        self._hand_over(lines)
+        for event in reached:
+            event.set()
 
     def _is_done(self) -> bool:
         if self._is_closing:
@@ -229,11 +242,14 @@ class Writer:
             lines.append(line)
 
     def _broken(self, item: Item) -> list[Draft]:
-        if item[0] != self._stop:
-            self._drops.put(1)
-            return []
-        self._open.discard(item[1])
-        return [records.broken(_next(item[1]))]
+        if item[0] == self._stop:
+            run: Run = item[1]
+            self._open.discard(run)
+            run.result = None
+            with contextlib.suppress(Exception):  # what broke the receipt may break what stands for it
+                return [records.broken(_next(run))]
+        self._drops.put(1)
+        return []
 
     def _note_losses(self, draft: Draft) -> None:
         """What was lost since the last record, and what hooks had to say, on the next one that goes out."""
@@ -289,7 +305,8 @@ class Writer:
         if not self._open:
             return None
         due = self._beat_ns + int(self._config.lease_s / 3 * 1e9)
-        return max(0.01, (due - time.monotonic_ns()) / 1e9)
+        left = max(0.01, (due - time.monotonic_ns()) / 1e9)
+        return min(left, _LOOK_S) if self._is_retired else left
 
     def _beat(self, lines: list[bytes]) -> None:
         now = time.monotonic_ns()
@@ -307,9 +324,10 @@ class Writer:
         tries = 0
         while lines:
             try:
-                if lost := self._sink.write(lines):
+                lost = self._sink.write(lines)
+                if type(lost) is int and lost > 0:
                     self._drops.put(lost)
-            except Exception as error:  # noqa: BLE001 - a sink of anybody's
+            except BaseException as error:  # noqa: BLE001 - a sink of anybody's; one that exits ends no thread of ours
                 self._warn(error)
                 if self._is_closing:
                     return
@@ -318,7 +336,7 @@ class Writer:
             else:
                 return
 
-    def _warn(self, error: Exception) -> None:
+    def _warn(self, error: BaseException) -> None:
         """Once: by the kind of error, never by its text."""
         if not self._has_warned:
             self._has_warned = True

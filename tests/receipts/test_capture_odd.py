@@ -1,0 +1,352 @@
+"""Odd exceptions and odd values around the core hook: the host's goes on as it was, and the receipt still comes."""
+
+from __future__ import annotations
+
+import gc
+import json
+import threading
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pytest
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+
+import stopcause
+from stopcause.receipts import capture, records, streams
+from stopcause.receipts.causes import Rank
+from stopcause.receipts.run import Run, current
+from stopcause.receipts.testing import MemorySink, Recorded, recorded
+from stopcause.receipts.vocabulary import Boundary, StopCause
+from stopcause.receipts.writer import Writer
+
+
+@pytest.fixture
+def receipts() -> Iterator[Recorded]:
+    with recorded() as found:
+        yield found
+
+
+# Exceptions -----------------------------------------------------------------------------------------------------------
+
+
+class IncomparableError(Exception):
+    __hash__ = None  # type: ignore[assignment]  # as a class with `__eq__` has it
+
+    def __eq__(self, other: object) -> bool:
+        raise RuntimeError("no two of us are compared")
+
+
+class LyingError(Exception):
+    @property  # type: ignore[misc]  # the point
+    def __class__(self) -> type:
+        raise RuntimeError("I am nobody")
+
+
+class LoudError(Exception):
+    @property
+    def status_code(self) -> int:
+        raise RuntimeError("not your business")
+
+
+NOWHERE = type("Nowhere", (Exception,), {"__module__": None})
+
+
+@pytest.mark.parametrize("kind", [IncomparableError, LyingError, LoudError, NOWHERE])
+def test_an_exception_of_an_odd_class_leaves_the_block_as_it_came(receipts: Recorded, kind: type[Exception]) -> None:
+    error = kind("x")
+    error.__cause__ = kind("y")
+
+    assert leaving(error) is error
+    assert error.__context__ is None
+    assert receipts.stopped.stop_cause == "host_error"
+
+
+def leaving(error: Exception) -> Exception:
+    """What leaves a block that this leaves. `pytest.raises` would ask it for its class."""
+    try:
+        with stopcause.run("a"):
+            raise error  # noqa: TRY301 - it has to leave from in here
+    except Exception as left:  # noqa: BLE001 - whatever it is
+        return left
+
+
+def named(package: str, name: str, base: type[BaseException] = Exception) -> Any:  # noqa: ANN401 - a class
+    return type(name, (base,), {"__module__": f"{package}.errors"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "cause"),
+    [
+        (named("trio", "Cancelled", BaseException), "caller_abort"),
+        (named("greenlet", "GreenletExit", BaseException), "caller_abort"),
+        (named("trio", "TooSlowError"), "time_limit"),
+        (named("billiard", "SoftTimeLimitExceeded"), "time_limit"),
+        (named("mine", "SoftTimeLimitExceeded"), "host_error"),
+    ],
+)
+def test_cancellations_and_timers_that_are_not_asyncio_s(
+    receipts: Recorded, kind: type[BaseException], cause: str
+) -> None:
+    with pytest.raises(kind), stopcause.run("a"):
+        raise kind
+
+    assert receipts.stopped.stop_cause == cause
+
+
+def test_a_group_is_what_came_first_in_it(receipts: Recorded) -> None:
+    limited = named("openai", "RateLimitError")("x")
+    limited.status_code = 429
+    with pytest.raises(ExceptionGroup), stopcause.run("a"):
+        raise ExceptionGroup("all of them", [limited, ValueError("y")])
+
+    stopped = receipts.stopped
+    assert stopped.stop_cause == "quota"
+    assert stopped.error is not None
+    assert (stopped.error.chain, stopped.error.status) == (("ExceptionGroup", "RateLimitError"), 429)
+
+
+# Values ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_wait_is_never_lost_with_its_id_or_its_kind(receipts: Recorded) -> None:
+    for odd in (7, "", b"x", ["x"], object()):
+        with stopcause.run("a") as run:
+            run.waiting(odd, kind=odd, tool=odd)  # type: ignore[arg-type]  # what hosts do
+
+    for stopped in receipts.receipts:
+        assert stopped.stop_cause == "approval_pending"
+        assert len(stopped.approvals or ()) == 1
+        assert stopped.findings
+
+
+def test_a_wait_that_is_said_twice_is_one(receipts: Recorded) -> None:
+    with stopcause.run("a") as run:
+        run.waiting("ap-1")
+        run.waiting("ap-1", owner="team:pay")
+
+    (approval,) = receipts.stopped.approvals or ()
+    assert approval.owner == "team:pay"
+
+
+def test_names_that_are_no_text_match_no_route() -> None:
+    with recorded(route={"agent": "x*", "tool": "y*", "owner": "team:a"}) as found:
+        with stopcause.run(5) as run:  # type: ignore[arg-type]  # what hosts do
+            run.waiting("ap-1", tool=6)  # type: ignore[arg-type]
+
+        (approval,) = found.stopped.approvals or ()
+        assert approval.owner is None
+
+
+def test_one_answer_may_be_given_without_a_list(receipts: Recorded) -> None:
+    with stopcause.run("a", resumes=5, answers="ap-1"):  # type: ignore[arg-type]  # an id may be a number
+        pass
+
+    assert (receipts.stopped.resumes_run_id, receipts.stopped.answers) == ("5", ("ap-1",))
+
+
+def test_what_a_step_cannot_use_costs_nothing_else_of_it(receipts: Recorded) -> None:
+    with stopcause.run("a") as run:
+        run.step(tool_calls="3", model_calls=2, cost_usd="4", input_tokens=4, finish="length")  # type: ignore[arg-type]
+        run.step(finish=5)  # type: ignore[arg-type]
+
+    stopped = receipts.stopped
+    assert (stopped.stop_cause, stopped.steps, stopped.model_calls, stopped.tool_calls) == ("output_cap", 2, 3, 0)
+    assert stopped.usage is not None
+    assert stopped.usage.input_tokens == 4
+    assert {finding.where for finding in stopped.findings or ()} == {"tool_calls", "cost_usd", "finish"}
+
+
+def test_a_bound_with_a_cause_that_is_none_is_found(receipts: Recorded) -> None:
+    with stopcause.run("a") as run:
+        run.bounded("no_cause", "max", "steps", limit=1, observed=1)  # type: ignore[arg-type]
+
+    assert receipts.stopped.stop_cause == "natural"
+    assert receipts.stopped.findings
+
+
+def test_the_host_s_word_counts_without_its_error_and_after_any_number_of_others(receipts: Recorded) -> None:
+    with stopcause.run("a") as run:
+        for _ in range(2000):
+            run.say(StopCause.GUARDRAIL, Rank.SIGNAL, Boundary.CALLBACK)
+        run.stop("quota", error="no exception")  # type: ignore[arg-type]
+
+    stopped = receipts.stopped
+    assert (stopped.stop_cause, stopped.subsequent_causes) == ("quota", ("guardrail",))
+
+
+def test_a_child_takes_what_a_run_takes_and_nothing_else(receipts: Recorded) -> None:
+    with stopcause.run("a") as run, run.child("b", run_id="r2", thread_id=7, answers=["ap-1"], said=5, steps="x"):
+        pass
+
+    stopped = next(each for each in receipts.receipts if each.run_id == "r2")
+    assert (stopped.thread_id, stopped.answers, stopped.stop_cause) == ("7", ("ap-1",), "natural")
+    assert {finding.where for finding in stopped.findings or ()} == {"said", "steps"}
+
+
+# One word everywhere --------------------------------------------------------------------------------------------------
+
+
+def test_a_parent_hears_the_cause_that_the_receipt_says(receipts: Recorded) -> None:
+    with stopcause.run("a", run_id="r1"), stopcause.run("b") as child:
+        child.step(finish="content_filter")
+
+    stopped = next(each for each in receipts.receipts if each.run_id == "r1")
+    assert stopped.children is not None
+    assert stopped.children.failed == 1
+
+
+def test_a_span_says_what_the_receipt_says_and_no_prose(receipts: Recorded) -> None:
+    tracer = TracerProvider().get_tracer("test")
+    with tracer.start_as_current_span("invoke_agent") as span, stopcause.run("a") as run:
+        run.step(finish="length")
+        run.steps = "a canary in a number"  # type: ignore[assignment]
+        run.say(StopCause.NATURAL, Rank.RETURNED, Boundary.CALL, reason="a canary in a reason")
+
+    assert receipts.stopped.stop_cause == "output_cap"
+    assert dict(span.attributes or {}) == {"stopcause.stop.cause": "output_cap"}  # type: ignore[attr-defined]
+
+
+class OddSpan(trace.NonRecordingSpan):
+    def __init__(self) -> None:
+        pass
+
+    def is_recording(self) -> bool:
+        raise RuntimeError("who asks?")
+
+    def get_span_context(self) -> trace.SpanContext:
+        raise RuntimeError("nowhere")
+
+
+def test_a_span_of_an_odd_tracer_costs_only_the_trace(receipts: Recorded) -> None:
+    with trace.use_span(OddSpan()), stopcause.run("a"):
+        pass
+
+    assert receipts.stopped.stop_cause == "natural"
+    assert receipts.stopped.trace_id is None
+
+
+# Ends that come twice -------------------------------------------------------------------------------------------------
+
+
+def test_a_framework_s_stream_that_is_closed_after_its_end_does_not_end_the_host_s_block(receipts: Recorded) -> None:
+    with stopcause.run("a") as run:
+        stream = streams.Stream(iter("ab"), capture.begin("stopcause.x", "x", "1.0"))
+        assert list(stream) == ["a", "b"]
+        stream.close()
+        del stream
+        run.step()
+
+    assert (receipts.stopped.stop_cause, receipts.stopped.steps) == ("natural", 1)
+
+
+def test_a_run_that_is_entered_twice_leaves_the_context_as_it_was(receipts: Recorded) -> None:
+    with stopcause.run("outer") as outer:
+        inner = stopcause.run("inner")
+        with inner, inner:
+            pass
+        assert current.get() is outer
+        with inner:
+            assert current.get() is inner
+        assert current.get() is outer
+
+    kinds = [json.loads(line)["kind"] for line in receipts.lines]
+    assert kinds == ["run.started"] * 2 + ["run.stopped"] * 2
+    assert b'"code":"run_reused"' in b"".join(receipts.lines)
+
+
+@pytest.mark.usefixtures("receipts")
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [(Run, "say"), (Run, "_raised"), (Run, "_mark"), (Run, "_tell_parent"), (Writer, "started"), (Writer, "stopped")],
+)
+def test_a_fault_of_ours_is_never_the_host_s(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("ours")
+
+    with stopcause.run("outer"):
+        monkeypatch.setattr(owner, name, broken)
+        wrong = ValueError("the host's")
+        with pytest.raises(ValueError, match="the host's") as caught, stopcause.run("a"):
+            raise wrong
+        assert caught.value is wrong
+        assert wrong.__context__ is None
+        monkeypatch.undo()
+
+
+# The thread behind ----------------------------------------------------------------------------------------------------
+
+
+class OddSink(MemorySink):
+    """Answers what no sink should, or ends the program's thread the first time."""
+
+    def __init__(self, answer: Any) -> None:  # noqa: ANN401 - the point
+        super().__init__()
+        self.answer = answer
+
+    def write(self, lines: Sequence[bytes]) -> Any:  # noqa: ANN401
+        if self.answer is SystemExit:
+            self.answer = None
+            raise SystemExit(3)
+        super().write(lines)
+        return self.answer
+
+
+@pytest.mark.parametrize("answer", ["two", -1, True, 2.5, [], SystemExit])
+def test_whatever_a_sink_answers_the_thread_goes_on(answer: object) -> None:
+    sink = OddSink(answer)
+    with capture.configured(sink=sink):
+        for _ in range(3):
+            with stopcause.run("a"):
+                pass
+            assert capture.flush(5)
+
+    assert len(sink.lines) == 6
+    assert b"dropped" not in b"".join(sink.lines)
+
+
+def test_what_breaks_the_receipt_and_what_stands_for_it_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError("ours")
+
+    with recorded() as found:
+        monkeypatch.setattr(records, "_head", broken)
+        with stopcause.run("lost"):
+            pass
+        assert found.lines == []
+        monkeypatch.undo()
+        with stopcause.run("a"):
+            pass
+
+        assert json.loads(found.lines[0])["dropped"] == 2
+
+
+def test_runs_that_are_forgotten_are_let_go(receipts: Recorded) -> None:
+    for _ in range(50):
+        stopcause.run("a").start()
+    forgotten = weakref.ref(stopcause.run("a").start())
+    assert len(receipts.lines) == 51
+    gc.collect()
+
+    assert forgotten() is None
+
+
+def test_a_collection_while_the_thread_is_started_may_end_a_stream(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = threading.Thread
+    with recorded() as found:
+        stream = stopcause.wrap_stream(iter("ab"), "a")
+
+        def thread(*args: Any, **options: Any) -> threading.Thread:  # noqa: ANN401 - as a thread's
+            stream.close()  # as `__del__` does
+            return begun(*args, **options)
+
+        stream._run.start = lambda: stream._run
+        stream._run.is_started = True
+        monkeypatch.setattr(threading, "Thread", thread)
+        done = begun(target=lambda: stopcause.run("b").start().close(), daemon=True)
+        done.start()
+        done.join(5)
+
+        assert not done.is_alive()
+        assert {receipt.agent for receipt in found.receipts} == {"a", "b"}
