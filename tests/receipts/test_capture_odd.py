@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import gc
+import inspect
 import json
 import threading
+import uuid
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 
 import stopcause
-from stopcause.receipts import capture, records, streams
+from stopcause.errors import InputError
+from stopcause.receipts import capture, pseudonyms, records, streams
 from stopcause.receipts.causes import Rank
 from stopcause.receipts.run import Run, current
 from stopcause.receipts.testing import MemorySink, Recorded, recorded
@@ -350,3 +356,68 @@ def test_a_collection_while_the_thread_is_started_may_end_a_stream(monkeypatch: 
 
         assert not done.is_alive()
         assert {receipt.agent for receipt in found.receipts} == {"a", "b"}
+
+
+# Anything at all ------------------------------------------------------------------------------------------------------
+
+ENDLESS: list[Any] = []
+ENDLESS.append(ENDLESS)
+NAIVE = datetime(2026, 1, 1)  # noqa: DTZ001 - a moment nowhere
+ODD: st.SearchStrategy[Any] = st.sampled_from(
+    (
+        None, "", "a canary, of prose", "half \ud800 canary", "ok", "x" * 300, "tool_call", "steps", b"x",
+        0, -1, 2**70, 10**5000, 1.5, float("nan"), True, Rank.HOST, StopCause.QUOTA, uuid.UUID(int=1), NAIVE, UTC,
+        (), [], ["x"], {}, {"x": "y"}, {1: [2]}, ENDLESS, object(), ValueError("canary"),
+    )
+)  # fmt: skip
+METHODS = ("step", "limit", "condition", "progress", "waiting", "resumed", "decided", "executed", "outcome", "stop")
+ATTRIBUTES = ("agent", "model", "labels", "steps", "step_unit", "contract", "in_flight_tools", "closed_by")
+
+
+def parameters(method: Callable[..., Any]) -> list[str]:
+    return [name for name in inspect.signature(method).parameters if name != "self"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_whatever_a_host_says_there_is_one_start_and_one_receipt(data: st.DataObject) -> None:
+    odd: dict[str, Any] = {name: data.draw(ODD) for name in parameters(stopcause.run) if data.draw(st.booleans())}
+    with recorded(label_keys=["x"], approval_keys={"owner": "x"}, route={"tool": "t*", "owner": "o"}) as found:
+        with stopcause.run(**odd) as run:
+            for name in data.draw(st.lists(st.sampled_from(METHODS), max_size=6)):
+                method = getattr(run, name)
+                method(**{each: data.draw(ODD) for each in parameters(method)})
+            for name in data.draw(st.lists(st.sampled_from(ATTRIBUTES), max_size=3)):
+                setattr(run, name, data.draw(ODD))
+
+        kinds = [json.loads(line)["kind"] for line in found.lines]
+        assert (kinds.count("run.started"), kinds.count("run.stopped")) == (1, 1)
+        assert b"canary" not in b"".join(found.lines)
+
+
+def test_a_receipt_that_is_too_long_for_a_line_still_says_that_it_is_over_and_why(receipts: Recorded) -> None:
+    with stopcause.run("a", run_id="r1") as run:
+        for number in range(1000):
+            run.waiting(f"{number:0200}", resume_token="x" * 200, tool_call_id="y" * 200, owner="z" * 200)
+            run.condition(f"{number:0200}", "steps", fired=False)
+
+    stopped = receipts.stopped
+    assert (stopped.run_id, stopped.agent, stopped.stop_cause) == ("r1", "a", "approval_pending")
+    assert {finding.code for finding in stopped.findings or ()} == {"receipt_incomplete"}
+
+
+def test_without_a_key_for_hashes_persons_are_left_out_and_the_receipt_comes(
+    receipts: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_key() -> bytes:
+        raise InputError("this user has no home folder")
+
+    monkeypatch.setattr(pseudonyms, "hmac_key", no_key)
+    pseudonyms.pseudonym.cache_clear()
+    with stopcause.run("a", thread_id="ann@example.com", subject="two words") as run:
+        run.waiting("ap-1", owner="bob@example.com")
+
+    stopped = receipts.stopped
+    assert (stopped.thread_id, stopped.subject, stopped.stop_cause) == (None, None, "approval_pending")
+    assert len(stopped.findings or ()) == 3
+    assert b"example.com" not in b"".join(receipts.lines)
