@@ -69,7 +69,8 @@ async def _hanging(made: Any) -> asyncio.Task[Any]:
     hangs = asyncio.Event()
     hanging.set(hangs.set)
     task = asyncio.create_task(made.run(PROMPT))
-    await hangs.wait()
+    async with asyncio.timeout(30):
+        await hangs.wait()
     return task
 
 
