@@ -14,7 +14,7 @@ import contextlib
 import functools
 import inspect
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
 from stopcause import settings
@@ -233,6 +233,8 @@ def tracked(*, agent: str | None = None, **ids: Any) -> Callable[[_F], _F]: ... 
 def tracked(function: Any = None, /, *, agent: str | None = None, **ids: Any) -> Any:
     """Makes each call of a function, coroutine function, generator or async generator a run.
 
+    Where a plain function returns a coroutine or a generator, the run ends with that.
+
     Args:
         function: What runs the agent.
         agent: What it is called; the function's name without it.
@@ -244,6 +246,9 @@ def tracked(function: Any = None, /, *, agent: str | None = None, **ids: Any) ->
 
 
 def _tracked(function: Callable[..., Any], *, agent: str | None, ids: Mapping[str, Any]) -> Callable[..., Any]:
+    if isinstance(function, staticmethod | classmethod):
+        return type(function)(_tracked(function.__func__, agent=agent, ids=ids))
+    inspect.signature(run).bind(agent, **ids)  # a name that is none fails here and not in the agent
     name = agent or getattr(function, "__name__", None)
     if inspect.isasyncgenfunction(function):
         return streams.async_generator_function(function, lambda stream: streams.AsyncStream(stream, run(name, **ids)))
@@ -255,7 +260,7 @@ def _tracked(function: Callable[..., Any], *, agent: str | None, ids: Mapping[st
         async def coroutine(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
             with run(name, **ids) as made:
                 result = await function(*args, **kwargs)
-                _keep(made, result)
+                made.keep(result)
                 return result
 
         return coroutine
@@ -264,16 +269,12 @@ def _tracked(function: Callable[..., Any], *, agent: str | None, ids: Mapping[st
     def plain(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         with run(name, **ids) as made:
             result = function(*args, **kwargs)
-            _keep(made, result)
+            if streams.goes_on(result):
+                return streams.going_on(result, made)
+            made.keep(result)
             return result
 
     return plain
-
-
-def _keep(made: Run, result: object) -> None:
-    """What came back, for a validator."""
-    if made.config.validators:
-        made.result = result
 
 
 def wrap_stream(stream: Any, agent: str | None = None, **ids: Any) -> Any:  # noqa: ANN401 - any iterator, given back
@@ -282,6 +283,7 @@ def wrap_stream(stream: Any, agent: str | None = None, **ids: Any) -> Any:  # no
     It ends with the stream: whole, with an exception, closed by its reader, or dropped.
     """
     made = run(agent, **ids)
-    if isinstance(stream, AsyncIterator) or hasattr(stream, "__anext__"):
-        return streams.AsyncStream(stream, made)
-    return streams.Stream(iter(stream), made)
+    if hasattr(stream, "__aiter__") or hasattr(stream, "__anext__"):
+        items = stream if hasattr(stream, "__anext__") else aiter(stream)
+        return streams.AsyncStream(items, made, stream)
+    return streams.Stream(iter(stream), made, stream)

@@ -49,6 +49,7 @@ class Run(Notes):
     _run_id: str | None = None
     _adopted: bool = False
     _is_adopting: bool = False
+    _goes_on: bool = False
     _parent: Run | None = None
     _token: Token[Run | None] | None = None
     _span: trace.Span | None = None
@@ -148,8 +149,8 @@ class Run(Notes):
         """
         if self._adopted and not self._is_adopting:
             return
-        if self.config.validators and result is not None:
-            self.result = result
+        if result is not None:
+            self.keep(result)
         if error is None:
             self.say(StopCause.NATURAL, Rank.RETURNED, boundary)
         else:
@@ -167,11 +168,13 @@ class Run(Notes):
         return self.start()
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        if error is None:
-            self._came_back()
-        else:
-            self._left_block(error)
-        self.close()
+        if not self._goes_on:
+            if error is None:
+                self._came_back()
+            else:
+                self._left_block(error)
+            self.close()
+        self._goes_on = False
         self.leave()
 
     async def __aenter__(self) -> Self:
@@ -235,6 +238,16 @@ class Run(Notes):
         self.__dict__ |= {name: given[name] for name in _FACTS & given.keys()}
 
     # For capture ------------------------------------------------------------------------------------------------------
+
+    def go_on(self) -> None:
+        """Leaving the block does not end it: something that the block returned will, or a framework's run in it."""
+        self._goes_on = True
+        self._adopted = self._is_adopting = False
+
+    def keep(self, result: object) -> None:
+        """What came back, where a validator wants it."""
+        if self.config.validators:
+            self.result = result
 
     def adopt(self) -> bool:
         """Whether a framework's run may be this run: the first that begins while the host's block is open."""

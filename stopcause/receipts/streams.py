@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import AsyncGenerator, Callable, Generator
+import inspect
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from typing import TYPE_CHECKING, Any
 
 from stopcause.receipts.run import current
@@ -48,11 +49,12 @@ class _Pull:
 
 
 class _Base:
-    """A stream and its run."""
+    """A stream and its run. `owner`: what the stream was made of, where that is another object; its attributes show."""
 
-    def __init__(self, stream: Any, run: Run) -> None:  # noqa: ANN401 - whatever is wrapped
+    def __init__(self, stream: Any, run: Run, owner: Any = None) -> None:  # noqa: ANN401 - whatever is wrapped
         self._stream = stream
         self._run = run
+        self._owner = stream if owner is None else owner
         run.is_driven = False
 
     def _left(self) -> None:
@@ -60,7 +62,9 @@ class _Base:
         self._run.end(GeneratorExit(), boundary=Boundary.EVENT_STREAM)
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - the wrapped stream's own
-        return getattr(self._stream, name)
+        if name == "_owner":  # a copy that is not made yet: the copier asks for its attributes
+            raise AttributeError(name)
+        return getattr(self._owner, name)
 
     def __del__(self) -> None:
         run = self.__dict__.get("_run")
@@ -121,6 +125,33 @@ class AsyncStream(_Base, AsyncGenerator[Any, Any]):
                 await close()
         finally:
             self._left()
+
+
+def goes_on(result: object) -> bool:
+    """Whether what a function returned is the work itself, still to be done: a coroutine or a generator."""
+    if inspect.isgenerator(result):
+        return not result.gi_code.co_flags & inspect.CO_ITERABLE_COROUTINE  # `types.coroutine`: awaited, not iterated
+    return inspect.iscoroutine(result) or inspect.isasyncgen(result)
+
+
+def going_on(result: Any, run: Run) -> Any:  # noqa: ANN401 - a coroutine or a generator, and the same kind
+    """The same, as the rest of a run whose block is left now."""
+    run.go_on()
+    if inspect.iscoroutine(result):
+        made: Any = _awaited(result, run)
+    elif inspect.isgenerator(result):
+        made = generator_function(lambda: result, lambda stream: Stream(stream, run))()
+    else:
+        made = async_generator_function(lambda: result, lambda stream: AsyncStream(stream, run))()
+    made.__name__, made.__qualname__ = result.__name__, result.__qualname__
+    return made
+
+
+async def _awaited(coroutine: Coroutine[Any, Any, Any], run: Run) -> Any:  # noqa: ANN401 - what it returns
+    with run:
+        result = await coroutine
+        run.keep(result)
+        return result
 
 
 def generator_function(function: Callable[..., Any], wrap: Callable[[Any], Stream]) -> Callable[..., Any]:
