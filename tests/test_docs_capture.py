@@ -13,10 +13,11 @@ import pytest
 
 import stopcause
 from stopcause.receipts import capture
+from stopcause.receipts.run import Run
 from stopcause.receipts.testing import MemorySink
 
 PAGE = (Path(__file__).parents[1] / "docs" / "capture.md").read_text("utf-8")
-EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+EXAMPLES: list[str] = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
 CAUSE = re.compile(r"^# stop cause: (\w+)$", re.MULTILINE)
 
 
@@ -50,4 +51,4 @@ def _definition() -> str:
 
 @pytest.mark.parametrize("method", re.findall(r"^\| `(\w+)\(", PAGE, re.MULTILINE))
 def test_a_method_that_the_page_names_is_there(method: str) -> None:
-    assert callable(getattr(capture.Run, method))
+    assert callable(getattr(Run, method))

@@ -42,7 +42,7 @@ def test_groups_come_in_the_order_of_the_plan() -> None:
 @pytest.mark.parametrize(
     "lines",
     [
-        [wait("r", owner="team:x", deadline="2026-12-01T08:00:00Z", resume_token="t")],  # noqa: S106 - no secret
+        [wait("r", owner="team:x", deadline="2026-12-01T08:00:00Z", resume_token="t")],
         [finish("r", agent="free-1")],
         [finish("r", timedelta(minutes=1))],
         [finish("r", agent="watched-1")],
@@ -114,7 +114,7 @@ def test_a_group_sums_up_its_runs() -> None:
 
 
 def test_everything_makes_groups_of_what_is_counted_apart_but_not_of_what_is_fine() -> None:
-    routed = wait("r4", owner="team:x", deadline="2026-12-01T08:00:00Z", resume_token="t")  # noqa: S106 - no secret
+    routed = wait("r4", owner="team:x", deadline="2026-12-01T08:00:00Z", resume_token="t")
     lines = [OLD, stop("r1", 2 * DAY, "step_limit"), finish("r2", agent="free-1"), routed]
     with filled(lines) as keeper:
         found = attention_of(keeper, scope(everything=True))
