@@ -26,7 +26,7 @@ FINDINGS = {
     "personal_value_replaced": "a value that names a person was replaced by a hash",
     "receipt_incomplete": "the receipt could not be made whole; what is left says that the run is over",
     "refused_value": "a value that no record can carry was left out; `where` names hook and field",
-    "run_reused": "a run that was over was begun again as a block; what came then is another run",
+    "run_reused": "a block was entered with a run that is over: a receipt is written once, so that block leaves none",
     "shape_changed": "an object of the framework's has no such attribute, or one of another type; the field is absent",
     "still_running": "the block ended while the framework's run inside it went on",
     "untested_version": "the framework's version is outside the tested range; only exception classes were read",
