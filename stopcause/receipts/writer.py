@@ -11,6 +11,7 @@ import atexit
 import contextlib
 import logging
 import os
+import sys
 import threading
 import time
 import weakref
@@ -174,6 +175,7 @@ class Writer:
             self._thread = None
         else:
             _wait_at_exit()
+            _wait_at_worker_end()
 
     # Behind -----------------------------------------------------------------------------------------------------------
 
@@ -373,6 +375,7 @@ def _drain(queue: SimpleQueue[int]) -> int:
 
 
 def _forked() -> None:
+    _wait_at_worker_end.cache_clear()
     for writer in list(_writers):
         writer.forked()
 
@@ -403,6 +406,14 @@ def _wait_at_exit() -> None:
     Handlers run last in, first out. Those that the program brought may still run agents; `_at_exit` is for them.
     """
     atexit.register(_before_others)
+
+
+@cache
+def _wait_at_worker_end() -> None:
+    """A worker of `multiprocessing` that was forked ends by `os._exit`; it asks its own finalizers before."""
+    workers, ends = sys.modules.get("multiprocessing.process"), sys.modules.get("multiprocessing.util")
+    if workers is not None and ends is not None and workers.parent_process() is not None:
+        ends.Finalize(None, _before_others, exitpriority=0)
 
 
 if hasattr(os, "register_at_fork"):

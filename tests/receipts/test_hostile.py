@@ -326,20 +326,42 @@ with stopcause.run("parent", run_id="r1"):
     assert found["r2"]["parent_run_id"] == "r1"
 
 
+WORKERS = {
+    "Pool": """
+        with context.Pool(2) as pool:
+            pool.map(work, range(4))
+            pool.close()
+            pool.join()
+""",
+    "Process": """
+        workers = [context.Process(target=work, args=(number,)) for number in range(4)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+""",
+    "ProcessPoolExecutor": """
+        with ProcessPoolExecutor(2, mp_context=context) as executor:
+            list(executor.map(work, range(4)))
+""",
+}
+
+
+@pytest.mark.parametrize("kind", list(WORKERS))
 @pytest.mark.parametrize("method", ["spawn", "forkserver", "fork"])
-def test_worker_processes_of_every_kind_record_their_own(spool: Path, tmp_path: Path, method: str) -> None:
+def test_worker_processes_of_every_kind_record_their_own(spool: Path, tmp_path: Path, method: str, kind: str) -> None:
     program = f"""
 import multiprocessing, stopcause
+from concurrent.futures import ProcessPoolExecutor
 
 def work(number):
     with stopcause.run("worker", run_id=f"w{{number}}"):
         pass
-    stopcause.flush()
 
 if __name__ == "__main__":
+    context = multiprocessing.get_context("{method}")
     with stopcause.run("boss", run_id="r1"):
-        with multiprocessing.get_context("{method}").Pool(2) as pool:
-            pool.map(work, range(4))
+        {WORKERS[kind].strip()}
 """
     file = tmp_path / "program.py"
     file.write_text(program)
