@@ -46,26 +46,31 @@ def uninstrument(*names: str) -> None:
     """Turns hooks off, and gives the frameworks back as they were; without names, all."""
     for name in names or tuple(_undo):
         for undo in reversed(_undo.pop(name, [])):
-            undo()
+            try:
+                undo()
+            except Exception as error:  # noqa: BLE001 - somebody patched it after us, say; the others are still undone
+                log.warning("stopcause: the hook for %s could not be taken out whole (%s)", name, type(error).__name__)
 
 
 def _turn_on(spec: Spec, *, is_named: bool) -> None:
     if spec.name in _undo or capture.is_off(spec.name):
         return
     try:
-        version = metadata.version(spec.distribution)
+        version: str | None = metadata.version(spec.distribution)
     except metadata.PackageNotFoundError:
         if is_named:
             log.warning("stopcause: %s is not installed here, so its hook stays off", spec.distribution)
         return
+    except Exception:  # noqa: BLE001 - a broken installation; it may well work, and is no tested version
+        version = None
     undos: list[Callable[[], None]] = []
     _undo[spec.name] = undos
     undos.append(imports.when_imported(spec.trigger, lambda: _install(spec, version, undos)))
 
 
-def _install(spec: Spec, version: str, undos: list[Callable[[], None]]) -> None:
+def _install(spec: Spec, version: str | None, undos: list[Callable[[], None]]) -> None:
     """The framework has been imported. Whatever goes wrong here must not be an import error of the host's."""
-    hook = Hook(spec, version, is_tested=_is_between(version, spec.lowest, spec.below))
+    hook = Hook(spec, version, is_tested=version is not None and _is_between(version, spec.lowest, spec.below))
     try:
         module = importlib.import_module(f"stopcause.receipts.hooks.{spec.name}")
         undos.append(module.install(hook))

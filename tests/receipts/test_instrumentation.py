@@ -134,6 +134,37 @@ def test_a_version_outside_the_range_is_said_on_every_receipt(
     assert installed[0][:2] == (version, is_tested)
 
 
+@pytest.mark.usefixtures("toy")
+@pytest.mark.parametrize("version", [None, KeyError("Version")])
+def test_a_version_that_nobody_knows_is_an_untested_one(
+    installed: list[Any], monkeypatch: pytest.MonkeyPatch, version: object
+) -> None:
+    def unknown(_: str) -> object:
+        if isinstance(version, Exception):
+            raise version
+        return version
+
+    monkeypatch.setattr(metadata, "version", unknown)
+    instrumentation.instrument("toy")
+    importlib.import_module("toy_framework.loop")
+
+    assert installed == [(None, False, "run")]
+
+
+def test_a_hook_that_cannot_be_taken_out_keeps_no_other_in(caplog: pytest.LogCaptureFixture) -> None:
+    undone: list[str] = []
+
+    def fails() -> None:
+        raise RuntimeError("a canary")
+
+    instrumentation._undo |= {"toy": [lambda: undone.append("first"), fails], "toy2": [lambda: undone.append("other")]}
+    instrumentation.uninstrument("toy", "toy2")
+
+    assert undone == ["first", "other"]
+    assert "toy could not be taken out whole (RuntimeError)" in caplog.text
+    assert "canary" not in caplog.text
+
+
 def test_a_name_that_is_no_hook_is_refused_with_those_that_are() -> None:
     with pytest.raises(ConfigurationError, match="no hook 'langgrph'; there are langgraph, openai_agents"):
         stopcause.instrument("langgrph")
@@ -257,6 +288,19 @@ def test_reading_an_object_that_changed_shape_is_found_by_hook_and_attribute(hoo
 
     wheres = [each.where for each in receipts.stopped.findings or () if each.code == "shape_changed"]
     assert wheres == [f"stopcause.toy:{name}" for name in ("steps", "is_done", "cost", "gone.further")]
+
+
+class Lying:
+    @property  # type: ignore[misc]  # the point
+    def __class__(self) -> type:
+        raise RuntimeError("I am nobody")
+
+
+def test_an_object_that_does_not_say_what_it_is_is_found(hook: Hook, receipts: Recorded) -> None:
+    with stopcause.run("a") as run:
+        assert hook.read(run, type("Owner", (), {"odd": Lying()})(), "odd", str) is None
+
+    assert [finding.code for finding in receipts.stopped.findings or ()] == ["shape_changed"]
 
 
 def test_a_hook_without_a_writer_does_nothing(hook: Hook, monkeypatch: pytest.MonkeyPatch) -> None:

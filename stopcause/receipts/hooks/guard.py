@@ -6,6 +6,7 @@ receipt, and a finding names the hook and the attribute.
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from stopcause.receipts import capture
@@ -68,18 +69,13 @@ class Hook:
         What is there and is no `kind` is found. `bool` is no `int` here.
         """
         value: Any = owner
-        try:
+        with contextlib.suppress(Exception):  # a property of the framework's may raise anything; so may `__class__`
             for name in path.split("."):
                 value = getattr(value, name)
-        except Exception:  # noqa: BLE001 - a property of the framework's may raise anything
-            run.find("shape_changed", f"{self.adapter}:{path}")
-            return None
-        if value is None:
-            return None
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
-            run.find("shape_changed", f"{self.adapter}:{path}")
-            return None
-        return value
+            if value is None or (isinstance(value, kind) and not (isinstance(value, bool) and kind is int)):
+                return value
+        run.find("shape_changed", f"{self.adapter}:{path}")
+        return None
 
 
 class Guard:
