@@ -15,10 +15,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import re
 import secrets
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -31,16 +33,20 @@ if sys.platform != "win32":
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+log = logging.getLogger("stopcause")
+
 SUFFIX = ".ndjson"
 DRAFT = ".new"  # a file that is not ready; readers pass over it
 LOCKED, UNLOCKED = "py-", "unlocked-"
 FILE_BYTES = 8 * 1024 * 1024
+MOST_BYTES = 1024 * 1024 * 1024  # of the folder; an agent must not fill the disk where nobody takes its records in
 
 _PRIVATE_FOLDER = 0o700
 _PRIVATE_FILE = 0o600
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_BINARY", 0)
 _MARK = b'{"journal":"stopcause/'
 _GOES_ON = _MARK + b'1","next":%d}'
+_LOOK_AGAIN_S = 5.0  # whether there is room again
 _MOST_OPEN = 20_000  # start records that are held, about 1 kB each; of runs beyond these the lease decides
 # How our own writer's lines begin; the few that it had to mend have other orders of keys.
 _HEAD = re.compile(
@@ -56,11 +62,21 @@ class Spool:
     Args:
         folder: Where; None is what the settings say when a file is begun.
         file_bytes: A file that has grown so large is followed by another.
+        most_bytes: Where the folder has so much, no file is begun: what comes then is given up, until there is room.
     """
 
-    def __init__(self, folder: str | os.PathLike[str] | None = None, *, file_bytes: int = FILE_BYTES) -> None:
+    def __init__(
+        self,
+        folder: str | os.PathLike[str] | None = None,
+        *,
+        file_bytes: int = FILE_BYTES,
+        most_bytes: int = MOST_BYTES,
+    ) -> None:
         self._chosen = folder
         self._file_bytes = file_bytes
+        self._most_bytes = most_bytes
+        self._is_full = False
+        self._look_at = 0.0  # by the monotonic clock: when to see again whether there is room
         self._file: _File | None = None
         self._runs = OpenRuns()
 
@@ -74,20 +90,27 @@ class Spool:
         """Its file; None before the first line."""
         return self._file.path if self._file else None
 
-    def write(self, lines: Sequence[bytes]) -> None:
+    def write(self, lines: Sequence[bytes]) -> int:
         """One write a line, one sync for all. After an error nothing of these lines stays; they can be given again.
+
+        Returns:
+            How many were given up because the folder is full: none or all.
 
         Raises:
             OSError: The disk took no more, or the folder cannot be written.
         """
         if self._file is not None and self._file.pid != os.getpid():
             self.close()  # forked: the file and its runs are the parent's
-        file = self._ready()
-        file.append(lines)
-        if not file.is_there():  # somebody took it away meanwhile, perhaps before these lines were in it
-            self._ready().append(lines)
+        for _ in range(2):
+            file = self._ready()
+            if file is None:
+                return len(lines)
+            file.append(lines)
+            if file.is_there():  # else somebody took it away meanwhile, perhaps before these lines were in it
+                break
         for line in lines:
             self._runs.see(line)
+        return 0
 
     def close(self) -> None:
         """Lets go of the file and of its lock; in a forked child the lock stays the parent's."""
@@ -96,11 +119,13 @@ class Spool:
         if file is not None:
             file.close()
 
-    def _ready(self) -> _File:
-        """The file that takes the next lines."""
+    def _ready(self) -> _File | None:
+        """The file that takes the next lines; None where the folder has no room for another."""
         old = self._file
         if old is not None and old.is_there() and old.grown < self._file_bytes:
             return old
+        if self._has_no_room():
+            return None
         new = _File(self.folder, old.number + 1 if old else 1, self._runs.starts)
         if old is not None:
             try:
@@ -111,6 +136,37 @@ class Spool:
             old.close()
         self._file = new
         return new
+
+    def _has_no_room(self) -> bool:
+        """Looked for where a file is to be begun; while the folder is full, again every few seconds."""
+        now = time.monotonic()
+        if not self._is_full or now >= self._look_at:
+            was_full, self._look_at = self._is_full, now + _LOOK_AGAIN_S
+            self._is_full = _size_of(self.folder) >= self._most_bytes
+            if self._is_full and not was_full:
+                log.warning(
+                    "stopcause: the spool %s has reached its %d MB, so records are dropped until it is taken in "
+                    "(`stopcause ingest --follow`)",
+                    self.folder,
+                    self._most_bytes // 2**20,
+                )
+        return self._is_full
+
+
+def _size_of(folder: Path) -> int:
+    """The bytes of what is in a folder; one that is not there has none."""
+    try:
+        with os.scandir(folder) as entries:
+            return sum(_bytes_of(entry) for entry in entries)
+    except FileNotFoundError:
+        return 0
+
+
+def _bytes_of(entry: os.DirEntry[str]) -> int:
+    try:
+        return entry.stat(follow_symlinks=False).st_size
+    except FileNotFoundError:  # it was taken in meanwhile
+        return 0
 
 
 class _File:

@@ -326,6 +326,26 @@ def test_a_file_goes_on_until_the_next_one_is_whole(spool: Spool, monkeypatch: p
     assert [opens_in(each) for each in files(spool)] == [[], []]
 
 
+def test_a_folder_that_is_full_takes_no_more_files_and_says_so_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = b'{"schema":"stopcause/1"}' + b" " * 1_000
+    spool = Spool(tmp_path, file_bytes=2_000, most_bytes=5_000)
+    taken = [spool.write([line]) for _ in range(20)]
+
+    assert taken == [0] * taken.count(0) + [1] * taken.count(1), "once it is full, it is full"
+    assert 4 <= taken.count(0) <= 8
+    assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 9_000
+    assert caplog.text.count("has reached its") == 1
+    for path in tmp_path.iterdir():
+        path.unlink()
+    assert spool.write([line]) == 1, "it does not look each time"
+    monkeypatch.setattr(module, "_LOOK_AGAIN_S", 0.0)
+    spool._look_at = 0.0
+    assert spool.write([line]) == 0
+    spool.close()
+
+
 @pytest.mark.parametrize("how", ["file", "folder", "moved", "replaced"])
 def test_a_file_that_is_taken_away_is_followed_by_another(spool: Spool, how: str) -> None:
     spool.write([started("r1")])
