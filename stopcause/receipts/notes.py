@@ -12,12 +12,10 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from stopcause.receipts import ids
 from stopcause.receipts.causes import Rank, Said
 from stopcause.receipts.faults import fault_of, is_cancelled, is_time_out, provider_cause
 from stopcause.receipts.vocabulary import (
     ABORTED,
-    ApprovalKind,
     Boundary,
     Decision,
     Finish,
@@ -29,8 +27,7 @@ from stopcause.receipts.vocabulary import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from datetime import datetime
+    from collections.abc import Callable
 
     from stopcause.receipts.configuration import Configuration
     from stopcause.receipts.faults import Fault
@@ -39,7 +36,7 @@ if TYPE_CHECKING:
 _F = TypeVar("_F", bound="Callable[..., Any]")
 
 _PROGRESS_NS = 10_000_000_000  # at most one progress record in this time, by the wire format
-_MOST_NOTED = 1_000  # of anything that is kept in a list: a receipt has to fit a line
+MOST_NOTED = 1_000  # of anything that is kept in a list: a receipt has to fit a line
 
 
 def harmless(method: _F) -> _F:
@@ -142,7 +139,7 @@ class Notes:
 
         The same cause of the same rank again says nothing new, and would only make a long run's list longer.
         """
-        known = cause if type(cause) is StopCause else _word(StopCause, cause)
+        known = cause if type(cause) is StopCause else word_of(StopCause, cause)
         if known is None:
             self.find("refused_value", "stop_cause")
         elif not self.is_closed and not any(each.rank == rank and each.cause is known for each in self.said):
@@ -192,7 +189,7 @@ class Notes:
     @harmless
     def stop(self, cause: str, *, reason: str | None = None, error: BaseException | None = None) -> None:
         """Names why it stops. The program's own word counts before every other; the run ends with its block."""
-        known = _word(StopCause, cause)
+        known = word_of(StopCause, cause)
         if known is None:
             self.find("refused_value", "stop.cause")
         else:
@@ -230,7 +227,7 @@ class Notes:
     def _finished(self, finish: str) -> None:
         """The last word counts. A text that is no word of the list is a reason that says nothing."""
         if isinstance(finish, str):
-            self.finish, self.finish_raw = _word(Finish, finish) or Finish.OTHER, finish
+            self.finish, self.finish_raw = word_of(Finish, finish) or Finish.OTHER, finish
         else:
             self.find("refused_value", "finish")
 
@@ -246,7 +243,7 @@ class Notes:
     @harmless
     def limit(self, name: str, kind: str, limit: float, *, unit: str | None = None, scope: str = Scope.ATTEMPT) -> None:
         """A bound that was set before the run. `kind` is a word of `LimitKind`."""
-        if len(self.limits) < _MOST_NOTED and not any(each[0] == name for each in self.limits):
+        if len(self.limits) < MOST_NOTED and not any(each[0] == name for each in self.limits):
             self.limits += ((name, kind, limit, unit, scope),)
 
     @harmless
@@ -255,7 +252,7 @@ class Notes:
     ) -> None:
         """A stop condition as it was evaluated at the boundary; of one that is said again, the last word counts."""
         kept = tuple(each for each in self.conditions if each[0] != name)
-        if len(kept) < _MOST_NOTED:
+        if len(kept) < MOST_NOTED:
             self.conditions = (*kept, (name, kind, fired, limit, observed))
 
     def bounded(self, cause: StopCause, name: str, kind: str, *, limit: float | None, observed: float | None) -> None:
@@ -266,7 +263,7 @@ class Notes:
     @harmless
     def progress(self, sign: str = Sign.STATE_CHANGE) -> None:
         """It got somewhere. Noted each time, recorded at most once in ten seconds; that renews the lease."""
-        if _word(Sign, sign) is None:
+        if word_of(Sign, sign) is None:
             self.find("refused_value", "progress.sign")
             return
         now = time.time_ns()
@@ -275,106 +272,6 @@ class Notes:
         if self.writer is not None and now - self._recorded_ns >= _PROGRESS_NS and self.is_started:
             self._recorded_ns = now
             self.writer.progressed(self, now, sign)
-
-    @harmless
-    def waiting(  # noqa: PLR0913 - what can be known of a wait
-        self,
-        approval_id: str | None = None,
-        kind: str = ApprovalKind.TOOL_CALL,
-        *,
-        tool: str | None = None,
-        tool_call_id: str | None = None,
-        raised_by: str | None = None,
-        owner: str | None = None,
-        deadline: datetime | None = None,
-        expires_at: datetime | None = None,
-        resume_token: str | None = None,
-        resumable: bool | None = None,
-        boundary: Boundary = Boundary.CALL,
-        metadata: object = None,
-    ) -> None:
-        """It stops to wait for something that only the outside can give.
-
-        Args:
-            approval_id: What the answer will name. Without one it is numbered, so that the wait is not lost. Of one
-                that is said twice, the last word counts.
-            kind: A word of `ApprovalKind`.
-            tool: The tool that is gated; one that the agent has.
-            tool_call_id: The call that is gated.
-            raised_by: The child that asked.
-            owner: Who answers; without one the configured route says.
-            deadline: Until when, softly.
-            expires_at: Until when, at all.
-            resume_token: What names the paused state; never a bearer secret.
-            resumable: Whether the run can be resumed; observed, not hoped.
-            boundary: Where it was seen.
-            metadata: The framework's own; only the keys that `configure(approval_keys=...)` names are read.
-        """
-        named, known = ids.id_text(approval_id), _word(ApprovalKind, kind)
-        for name, given, taken in (("approval_id", approval_id, named), ("kind", kind, known)):
-            if given is not None and taken is None:
-                self.find("refused_value", f"waiting.{name}")
-        kept = tuple(each for each in self.waits if named is None or each["approval_id"] != named)
-        if len(kept) < _MOST_NOTED:
-            wait = {
-                "approval_id": named,
-                "kind": known,
-                "tool": tool,
-                "tool_call_id": tool_call_id,
-                "raised_by": raised_by,
-                "owner": owner,
-                "deadline": deadline,
-                "expires_at": expires_at,
-                "resume_token": resume_token,
-                "resumable": resumable,
-                "at_ns": time.time_ns(),
-            }
-            if self.config.approval_keys:
-                wait |= _allowed(self.config.approval_keys, metadata)
-            self.waits = (*kept, wait)
-        else:
-            self.find("approvals_cut", None)
-        self.say(_WAIT_CAUSES.get(known, StopCause.APPROVAL_PENDING), Rank.SIGNAL, boundary)
-
-    @harmless
-    def resumed(self, run_id: str | None = None, answers: Mapping[str, str | None] | Iterable[str] = ()) -> None:
-        """It resumes a run that waited. `answers`: the approval ids that it answers, with the decisions if known."""
-        if (named := ids.id_text(run_id)) is not None:
-            self.resumes_run_id = named
-        elif run_id is not None:
-            self.find("refused_value", "resumes_run_id")
-        given = (answers,) if isinstance(answers, str) else answers
-        pairs = given.items() if isinstance(given, Mapping) else ((each, None) for each in given)
-        for approval_id, decision in pairs:
-            self._answer(approval_id, decision)
-
-    @harmless
-    def decided(self, approval_id: str, decision: str) -> None:
-        """What was decided on a wait of the run that this one resumes, where that is seen only after the start."""
-        if self._answer(approval_id, decision) and self.writer is not None:
-            named, known = self.answers[-1]
-            self.writer.decided(self, named, str(known), time.time_ns())
-
-    def _answer(self, approval_id: str, decision: str | None) -> bool:
-        """Of an approval that is answered twice, the last word counts. Whether a decision is in it."""
-        named, known = ids.id_text(approval_id), _word(Decision, decision)
-        if named is None or (decision is not None and known is None):
-            self.find("refused_value", "answers" if named is None else "decision")
-        if named is not None:
-            kept = tuple(each for each in self.answers if each[0] != named)
-            self.answers = (*kept[: _MOST_NOTED - 1], (named, known))
-        return named is not None and known is not None
-
-    @harmless
-    def executed(self, approval_id: str) -> None:
-        """The call that an approval gated has run, in this run, which resumes the one that waited."""
-        if (named := ids.id_text(approval_id)) is None:
-            self.find("refused_value", "executed")
-            return
-        if named not in self.ran and len(self.ran) < _MOST_NOTED:
-            self.ran += (named,)
-        if self.writer is not None:
-            self.writer.executed(self, named, time.time_ns())
 
     @harmless
     def outcome(  # noqa: PLR0913 - the fields of an outcome
@@ -397,29 +294,18 @@ class Notes:
 
     def find(self, code: str, where: str | None) -> None:
         """Something that the writer itself noticed: a code and a place, once each."""
-        if (code, where) not in self.findings and len(self.findings) < _MOST_NOTED:
+        if (code, where) not in self.findings and len(self.findings) < MOST_NOTED:
             self.findings += ((code, where),)
 
 
-_WAIT_CAUSES: dict[ApprovalKind | None, StopCause] = {
-    ApprovalKind.INPUT_REQUIRED: StopCause.INPUT_PENDING,
-    ApprovalKind.EXTERNAL: StopCause.EXTERNAL_PENDING,
-}
 _OUTCOME_FIELDS = (
     "outcome_id", "contract", "check", "polarity", "strength", "subject", "effect_key", "pre_state",
 )  # fmt: skip
 
 
-def _word(words: Any, value: object) -> Any:  # noqa: ANN401 - a closed list and one of its words
+def word_of(words: Any, value: object) -> Any:  # noqa: ANN401 - a closed list and one of its words
+    """The word of a closed list that a value is, or None."""
     try:
         return None if value is None else words(value)
     except ValueError:
         return None
-
-
-def _allowed(keys: Mapping[str, str], metadata: object) -> dict[str, Any]:
-    """What the host allowed out of a framework's metadata: values by the names of ours, nothing else."""
-    if not isinstance(metadata, dict):
-        return {}
-    found = {name: metadata.get(key) for name, key in keys.items()}
-    return {name: value for name, value in found.items() if value is not None}

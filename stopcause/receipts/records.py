@@ -270,6 +270,8 @@ def _answered(run: Run, approval_id: str, decision: str | None) -> Draft:
 def _wait(run: Run, noted: dict[str, Any], index: int) -> Draft:
     """One entry of `approvals`, with what the configured route gives where the host said nothing itself."""
     draft = _without_nulls({name: value for name, value in noted.items() if name not in ("at_ns", "tool")})
+    if "decided_at" in draft:
+        draft["decided_at"] = time_of(draft["decided_at"])
     at = noted["at_ns"]
     if "approval_id" not in draft:  # else the wait would be lost with it
         draft["approval_id"] = f"{run.run_id[:180]}/approval-{index + 1}"
@@ -283,7 +285,7 @@ def _wait(run: Run, noted: dict[str, Any], index: int) -> Draft:
     for name in ("deadline", "expires_at"):
         if isinstance(draft.get(name), datetime):
             draft[name] = draft[name].isoformat()
-    draft["state"] = "routed" if "owner" in draft else "requested"
+    draft.setdefault("state", "routed" if "owner" in draft else "requested")
     return draft
 
 

@@ -1,4 +1,4 @@
-"""One run of an agent: how it begins and how it ends. What is noted in between is in `notes`.
+"""One run of an agent: how it begins and how it ends. What is noted in between is in `notes` and `waits`.
 
 Two entries go to the writer's queue, at the start and at the end; everything that takes time is done behind. Nothing
 here raises into the host or blocks.
@@ -18,8 +18,9 @@ from stopcause.receipts.attributes import Attribute
 from stopcause.receipts.causes import Rank, Said, final
 from stopcause.receipts.faults import is_time_out
 from stopcause.receipts.identifiers import is_identifier
-from stopcause.receipts.notes import Notes, harmless
+from stopcause.receipts.notes import harmless
 from stopcause.receipts.vocabulary import FAILED, WAITING, Boundary, StopCause
+from stopcause.receipts.waits import Waits
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,7 +41,7 @@ _FACTS = frozenset(
 )  # fmt: skip
 
 
-class Run(Notes):
+class Run(Waits):
     """One run. `capture.run` makes it, a hook through `capture.begin`.
 
     Used as a sync or async context manager, it starts and stops with the block.
@@ -51,6 +52,7 @@ class Run(Notes):
     _is_adopting: bool = False
     _goes_on: bool = False
     _parent: Run | None = None
+    _waiting: frozenset[str | None] = frozenset()  # children that stopped to wait, and were not resumed here
     _token: Token[Run | None] | None = None
     _span: trace.Span | None = None
 
@@ -273,8 +275,13 @@ class Run(Notes):
         self._parent = None  # a chain of runs that start runs would hold all of them
         parent.children_open -= 1
         cause = self.final.cause
-        parent.children_failed += cause in FAILED
-        parent.children_waiting += cause in WAITING
+        if cause in FAILED:
+            parent.children_failed += 1
+        elif self.resumes_run_id in parent._waiting:  # what waits after it is its own
+            parent._waiting -= {self.resumes_run_id}
+        if cause in WAITING:
+            parent._waiting |= {self.run_id}
+        parent.children_waiting = len(parent._waiting)
 
     def _mark(self, span: trace.Span) -> None:
         """Cause, steps and reason on the span that was open when it began; never its status.

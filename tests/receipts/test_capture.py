@@ -288,6 +288,49 @@ def test_a_run_that_waits_again_does_not_wait_for_what_it_brought(receipts: Reco
 # Nesting --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("decision", "verdict"),
+    [("approved", ("FALSE_COMPLETE", "no_contract")), ("denied", ("FALSE_COMPLETE", "denied"))],
+)
+def test_a_run_that_waited_for_its_answer_went_on(receipts: Recorded, decision: str, verdict: tuple[str, str]) -> None:
+    with stopcause.run("a", run_id="r1") as run:
+        run.waiting("ap-1", tool="refund")
+        run.decided("ap-1", decision)
+        if decision == "approved":
+            run.executed("ap-1")
+
+    stopped = receipts.stopped
+    (approval,) = stopped.approvals or ()
+    assert (stopped.stop_cause, approval.state, approval.decision) == ("natural", "decided", decision)
+    assert approval.decided_at is not None
+    assert stopped.answers is None
+    assert verdict_of(receipts) == verdict
+
+
+def test_of_two_waits_one_answer_is_not_enough(receipts: Recorded) -> None:
+    with stopcause.run("a") as run:
+        run.waiting("ap-1")
+        run.waiting("ap-2")
+        run.decided("ap-1", "approved")
+        run.decided("ap-2", "perhaps")
+
+    assert receipts.stopped.stop_cause == "approval_pending"
+    assert [approval.state for approval in receipts.stopped.approvals or ()] == ["decided", "requested"]
+
+
+def test_a_child_that_was_resumed_in_the_same_block_no_longer_waits(receipts: Recorded) -> None:
+    with stopcause.run("a", run_id="r1") as run:
+        for child in ("r2", "r3"):
+            with run.child("b", run_id=child) as waits:
+                waits.waiting(f"ap-{child}")
+        with run.child("b", run_id="r4", resumes="r2", answers={"ap-r2": "approved"}):
+            pass
+
+    stopped = next(each for each in receipts.receipts if each.run_id == "r1")
+    assert stopped.children is not None
+    assert (stopped.children.open, stopped.children.waiting) == (0, 1)
+
+
 def test_a_run_inside_a_run_is_its_child(receipts: Recorded) -> None:
     with stopcause.run("outer", thread_id="t") as outer:
         with stopcause.run("inner") as inner:
