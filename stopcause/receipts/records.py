@@ -67,20 +67,24 @@ def progressed(run: Run, at_ns: int, sign: str, steps: int | None) -> Draft:
 
 def executed(run: Run, approval_id: str, at_ns: int) -> Draft:
     """That the gated call of another run has run, in this one."""
-    return _about_wait(run, at_ns, {"approval_id": approval_id, "executed": True})
+    return _about_wait(run, run.resumes_run_id, at_ns, {"approval_id": approval_id, "executed": True})
 
 
 def decided(run: Run, approval_id: str, decision: str, at_ns: int) -> Draft:
     """What was decided on the wait of another run, as the resuming one brings it."""
     moment = time_of(at_ns)
-    return _about_wait(
-        run, at_ns, {"approval_id": approval_id, "state": "decided", "decision": decision, "decided_at": moment}
-    )
+    told = {"approval_id": approval_id, "state": "decided", "decision": decision, "decided_at": moment}
+    return _about_wait(run, run.resumes_run_id, at_ns, told)
 
 
-def _about_wait(run: Run, at_ns: int, approval: Draft) -> Draft:
+def withdrawn(run: Run, waiting: str, approval_id: str, at_ns: int) -> Draft:
+    """That nobody can answer the wait of another run any more, because this one goes on in its place."""
+    return _about_wait(run, waiting, at_ns, {"approval_id": approval_id, "state": "withdrawn"})
+
+
+def _about_wait(run: Run, waiting: str | None, at_ns: int, approval: Draft) -> Draft:
     draft = _head(run, Kind.APPROVAL, Boundary.CALL, at_ns)
-    draft["run_id"] = run.resumes_run_id
+    draft["run_id"] = waiting
     draft["attempt"] = 1
     del draft["seq"]  # in the order of another writer, which we do not know
     draft["approval"] = approval

@@ -151,16 +151,18 @@ class Run(Waits):
         """
         if self._adopted and not self._is_adopting:
             return
-        if result is not None:
-            self.keep(result)
-        if error is None:
-            self.say(StopCause.NATURAL, Rank.RETURNED, boundary)
-        else:
-            self.raised(error, boundary=boundary, cause=cause, reason=reason, tool=tool)
-        if self._is_adopting:
-            self._is_adopting = False
-        else:
-            self.close()
+        try:
+            if result is not None:
+                self.keep(result)
+            if error is None:
+                self.say(StopCause.NATURAL, Rank.RETURNED, boundary)
+            else:
+                self.raised(error, boundary=boundary, cause=cause, reason=reason, tool=tool)
+        finally:  # whatever went wrong with the words: it is over
+            if self._is_adopting:
+                self._is_adopting = False
+            else:
+                self.close()
 
     def __enter__(self) -> Self:
         if self.is_closed and self.writer is not None:

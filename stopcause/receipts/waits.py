@@ -97,7 +97,10 @@ class Waits(Notes):
         given = (answers,) if isinstance(answers, str) else answers
         pairs = given.items() if isinstance(given, Mapping) else ((each, None) for each in given)
         for approval_id, decision in pairs:
-            self._answer(approval_id, decision)
+            if self.is_started and decision is not None:  # a host's own block, whose start record is written
+                self.decided(approval_id, decision)
+            else:
+                self._answer(approval_id, decision)
 
     @harmless
     def decided(self, approval_id: str, decision: str) -> None:
@@ -133,6 +136,14 @@ class Waits(Notes):
             self.ran += (named,)
         if self.writer is not None:
             self.writer.executed(self, named, time.time_ns())
+
+    @harmless
+    def withdrawn(self, run_id: str, approval_id: str) -> None:
+        """What another run waited for cannot be answered any more: this one goes on in its place."""
+        if (named := ids.id_text(approval_id)) is None:
+            self.find("refused_value", "withdrawn")
+        elif self.writer is not None:
+            self.writer.withdrawn(self, run_id, named, time.time_ns())
 
     def _decided_here(self, approval_id: str, decision: str) -> bool:
         """A decision on a wait of this run, which went on with it. Where none is open any more, it no longer waits."""

@@ -95,6 +95,10 @@ class Writer:
         """A decision on a wait of the run that this one resumes became known."""
         self._put((self._decide, run, approval_id, decision, at_ns))
 
+    def withdrawn(self, run: Notes, waiting: str, approval_id: str, at_ns: int) -> None:
+        """The wait of another run, `waiting`, was given up."""
+        self._put((self._withdraw, run, waiting, approval_id, at_ns))
+
     def outcome(
         self, run: Notes, fields: Draft, at_ns: int, issuer: str | None = None, code: str | None = None
     ) -> None:
@@ -289,6 +293,9 @@ class Writer:
 
     def _decide(self, run: Run, approval_id: str, decision: str, at_ns: int) -> list[Draft]:
         return [records.decided(run, approval_id, decision, at_ns)] if run.resumes_run_id else []
+
+    def _withdraw(self, run: Run, waiting: str, approval_id: str, at_ns: int) -> list[Draft]:
+        return [records.withdrawn(run, waiting, approval_id, at_ns)]
 
     def _look(self, run: Run, fields: Draft, at_ns: int, issuer: str | None, code: str | None) -> list[Draft]:
         made = records.outcome(_next(run), fields, at_ns, issuer)
