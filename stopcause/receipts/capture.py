@@ -104,8 +104,9 @@ def writer() -> Writer | None:
 
 def _make_writer() -> None:
     global _writer  # noqa: PLW0603 - the one writer of this process
+    made = Writer(_config)  # outside: what a collection ends meanwhile may come here again
     with _lock:
-        _writer = _writer or Writer(_config)
+        _writer = _writer or made
 
 
 def is_off(hook: str | None = None) -> bool:
