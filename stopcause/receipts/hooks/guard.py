@@ -10,6 +10,8 @@ import contextlib
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from stopcause.receipts import capture
+from stopcause.receipts.causes import Rank
+from stopcause.receipts.vocabulary import Boundary, StopCause
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -50,6 +52,10 @@ class Hook:
     def guard(self, where: str) -> Guard:
         """A `with` block that swallows and counts what goes wrong inside it. Only our own work belongs into it."""
         return self._guards.get(where) or self._guards.setdefault(where, Guard(self, where))
+
+    def ending(self, where: str, run: Run) -> Ending:
+        """The same for the block in which a run ends: where that fails it is over all the same, nobody knows why."""
+        return Ending(self, where, run)
 
     def failed(self, where: str) -> None:
         """Something of ours went wrong at a place."""
@@ -95,3 +101,28 @@ class Guard:
             return False
         self._hook.failed(self._where)
         return True
+
+
+class Ending:
+    """A block that ends a run. One that it left open would give signs of life for ever."""
+
+    __slots__ = ("_guard", "_run", "_where")
+
+    def __init__(self, hook: Hook, where: str, run: Run) -> None:
+        self._guard = hook.guard(where)
+        self._where = f"{hook.adapter}:{where}"
+        self._run = run
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool:
+        is_ours = self._guard.__exit__(kind, error, traceback)
+        if is_ours:
+            with self._guard:
+                self._run.find("hook_failed", self._where)
+                self._run.say(StopCause.UNKNOWN, Rank.SIGNAL, Boundary.CALLBACK)
+                self._run.start().end()  # a setup that failed may not have got so far
+        return is_ours
