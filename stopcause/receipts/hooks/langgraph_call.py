@@ -11,6 +11,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from stopcause.receipts.hooks.langgraph_waits import Address
+
 if TYPE_CHECKING:
     from types import CodeType, FrameType
 
@@ -40,7 +42,7 @@ class Call:
 
     Attributes:
         thread: The thread that it continues.
-        place: The graph's own in that thread: its checkpoint namespace, empty for the outermost.
+        place: Where its state is kept, if it is: in a store, on the thread, in its checkpoint namespace.
         limit: Of supersteps, as it is in force: set by the call, by the graph or by the framework.
     """
 
@@ -51,7 +53,7 @@ class Call:
         self._keeps: bool | None = None
         self.graph: Any = frame.f_locals.get("self")
         self.thread: str | None = None
-        self.place = ""
+        self.place: Address | None = None
         self.limit: int | None = None
 
     def read(self) -> None:
@@ -60,7 +62,8 @@ class Call:
         configurable = config.get("configurable") or {}
         thread, limit = configurable.get("thread_id"), config.get("recursion_limit")
         self.thread = None if thread is None else str(thread)
-        self.place = str(configurable.get("checkpoint_ns") or "")
+        if self.thread is not None:
+            self.place = self._address(self.thread, str(configurable.get("checkpoint_ns") or ""))
         self.limit = int(limit) if isinstance(limit, int) else None  # the default is of a class of its own
 
     @property
@@ -83,6 +86,16 @@ class Call:
         checkpoint = None if loop is None else self.hook.read(self._run, loop, "checkpoint", dict)
         name = checkpoint.get("id") if checkpoint else None
         return name if isinstance(name, str) else None
+
+    @property
+    def saver(self) -> Any:  # noqa: ANN401 - a checkpointer
+        """What the graph was compiled with to keep its state; one inside another has none of its own."""
+        return getattr(self.graph, "checkpointer", None)
+
+    def _address(self, thread: str, namespace: str) -> Address:
+        """A saver in memory is a store of its own; those of a database are made anew often, and are taken for one."""
+        saver = self.saver
+        return Address(id(saver) if hasattr(saver, "storage") else type(saver).__name__, thread, namespace)
 
     def let_go(self) -> None:
         """It is over: nothing of the framework's is held any longer."""

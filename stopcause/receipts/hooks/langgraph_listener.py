@@ -7,13 +7,13 @@ make of a run (`langgraph_run`), and what an exception means (`langgraph`).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from stopcause.receipts.causes import Rank
 from stopcause.receipts.hooks import langgraph_shape as shapes
 from stopcause.receipts.hooks.langgraph_call import Call, starter
 from stopcause.receipts.hooks.langgraph_run import GraphRun, Place, Why
-from stopcause.receipts.hooks.langgraph_waits import Memory
+from stopcause.receipts.hooks.langgraph_waits import Memory, interrupts_of
 from stopcause.receipts.vocabulary import Boundary, StopCause
 
 if TYPE_CHECKING:
@@ -84,70 +84,79 @@ class Listener:
             return
         call, shape = Call(self.hook, run, frame), shapes.Shape()
         if self.hook.is_tested:
-            call.read()
-            shape = shapes.shape_of(self.hook, run, call.graph)
+            with self.hook.guard("describe"):  # what cannot be read costs no run
+                call.read()
+                shape = shapes.shape_of(self.hook, run, call.graph)
         graph = GraphRun(run, run_id, call, shape, outer)
-        run.agent = run.agent or shape.name
-        run.thread_id = run.thread_id or call.thread
+        with self.hook.guard("describe"):
+            self._describe(graph, given, metadata)
+        self._add(run_id, Place(graph))
+        run.start()
+
+    def _describe(self, graph: GraphRun, given: object, metadata: dict[str, Any]) -> None:
+        run = graph.run
+        run.agent = run.agent or graph.shape.name
+        run.thread_id = run.thread_id or graph.call.thread
         run.step_unit = "superstep"
         run.labels = run.labels or {key: metadata[key] for key in run.config.label_keys if key in metadata}
         graph.say_limits()
         if self.hook.is_tested:
             graph.pause.take_up(self._memory, given, is_command=isinstance(given, self._command))
-        self._add(run_id, Place(graph))
-        run.start()
 
     def chain_ended(self, outputs: object, run_id: UUID) -> None:
         """It came back."""
         place = self.drop(run_id)
         if place is None:
             return
-        if place.graph.id != run_id:
-            if place.node is not None:
-                place.graph.node_ended(place.node, outputs)
-            return
-        with self.hook.guard("result"):
-            if self.hook.is_tested:
-                place.graph.look_at_result(outputs)
-            place.graph.pause.say(self._memory)
-        self._end(place.graph, None, result=outputs)
+        if place.graph.id == run_id:
+            with self.hook.ending("result", place.graph.run):
+                self._returned(place.graph, outputs)
+            self._forget(place.graph)
+        elif place.node is not None:
+            place.graph.node_ended(place.node, outputs)
 
     def chain_failed(self, error: BaseException, run_id: UUID) -> None:
         """An exception left it."""
         place = self.drop(run_id)
         if place is None:
             return
+        if place.graph.id == run_id:
+            with self.hook.ending("cause", place.graph.run):
+                self._failed(place.graph, error)
+            self._forget(place.graph)
+        elif place.node is not None:
+            if INTERRUPT in names_of(error):
+                place.graph.pause.interrupted(error)
+            place.graph.node_failed(error)
+
+    # How a run ends ---------------------------------------------------------------------------------------------------
+
+    def _returned(self, graph: GraphRun, outputs: object) -> None:
+        if self.hook.is_tested:
+            graph.look_at_result(outputs)
+        graph.pause.say(self._memory)
+        graph.run.end(boundary=Boundary.CALLBACK, result=outputs)
+
+    def _failed(self, graph: GraphRun, error: BaseException) -> None:
+        """By an exception, or by one that is control flow: it waits, or hands over to the graph around it."""
         names = names_of(error)
-        if INTERRUPT in names and (place.node is not None or place.graph.id == run_id):
-            place.graph.pause.interrupted(error.args[0] if error.args else ())
-        if place.graph.id != run_id:
-            if place.node is not None:
-                place.graph.node_failed(error)
-            return
-        with self.hook.guard("cause"):
-            if isinstance(error, GeneratorExit):  # leaving the stream is how many programs take a wait
-                place.graph.pause.say(self._memory)
-            if INTERRUPT in names or HANDOVER in names:
-                self._handed_over(place.graph, is_wait=INTERRUPT in names)
-                error = None  # type: ignore[assignment]  # control flow, no error
-        self._end(place.graph, error)
-
-    def _handed_over(self, graph: GraphRun, *, is_wait: bool) -> None:
-        """An agent inside another graph let go by an exception that is no error."""
-        if is_wait:
+        if INTERRUPT in names:
+            graph.pause.interrupted(error)
+        if INTERRUPT in names or isinstance(error, GeneratorExit):  # leaving the stream is how many take a wait
             graph.pause.say(self._memory)
-        else:
+        if HANDOVER in names:
             graph.run.say(StopCause.EXPLICIT_DONE, Rank.SIGNAL, Boundary.CALLBACK, reason="handover")
+        if INTERRUPT in names or HANDOVER in names:
+            graph.run.end(boundary=Boundary.CALLBACK)
+            return
+        graph.pause.give_back(self._memory)
+        why = self._cause_of(graph, error)
+        graph.run.end(error, boundary=Boundary.EXCEPTION, cause=why.cause, tool=why.tool)
 
-    def _end(self, graph: GraphRun, error: BaseException | None, result: object = None) -> None:
-        why = Why()
-        with self.hook.guard("cause"):
-            why = Why() if error is None else self._cause_of(graph, error)
-        boundary = Boundary.CALLBACK if error is None else Boundary.EXCEPTION
+    def _forget(self, graph: GraphRun) -> None:
         graph.let_go()
         for each in list(graph.inside):  # what a thread goes on with after a time limit, say
             self.inside.pop(each, None)
-        graph.run.end(error, boundary=boundary, cause=why.cause, tool=why.tool, result=result)
 
     # Tools and models -------------------------------------------------------------------------------------------------
 
@@ -170,7 +179,7 @@ class Listener:
             return
         names = names_of(error)
         if INTERRUPT in names:
-            place.graph.tool_asked(place.tool, error.args[0] if error.args else ())
+            place.graph.tool_asked(place.tool, interrupts_of(error))
         elif HANDOVER in names:
             place.graph.tool_ended(None)
         else:
@@ -207,7 +216,8 @@ class Listener:
 class Handler:
     """What LangChain calls; mixed with its `BaseCallbackHandler`, whose defaults are methods that do nothing.
 
-    `run_inline`: an async manager would else run it in a thread, after the fact. Nothing here raises or awaits.
+    `run_inline`: an async manager would else run it in a thread, after the fact. Nothing here raises or awaits. A
+    program that copies or pickles a configuration finds it there: a copy is the same one, and another process has none.
     """
 
     run_inline = True
@@ -218,6 +228,15 @@ class Handler:
 
     def __init__(self, listener: Listener) -> None:
         self._to = listener
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[type, tuple[()]]:
+        return type(self).__bases__[-1], ()  # LangChain's own, which does nothing
 
     def on_chain_start(self, _serialized: Any, inputs: Any, *, run_id: UUID, **about: Any) -> None:  # noqa: ANN401
         """A graph, a node, or something inside a node begins."""

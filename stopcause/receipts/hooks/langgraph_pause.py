@@ -39,6 +39,7 @@ class Pause:
         self._outer = outer
         self.resume: object = None
         self.is_resuming = False
+        self._taken: waits.Paused | None = None
         self._is_paused = False
         self._interrupts: dict[str, Any] = {}
         self._children: dict[str, tuple[str, list[waits.Asked]]] = {}  # by interrupt: the child's run, what it asked
@@ -48,19 +49,37 @@ class Pause:
     # Taking up --------------------------------------------------------------------------------------------------------
 
     def take_up(self, memory: waits.Memory, given: object, *, is_command: bool) -> None:
-        """Links the run to the one that waited at its place, if it resumes one. A new input gives that one up."""
+        """Links the run to the one that waited at its place, if it resumes one. A new input gives that one up.
+
+        What counts as a new input: `PregelLoop._first`; a command goes on from where the graph stands.
+        """
         if self._outer is not None:
             self.is_resuming, self.resume = self._outer.is_resuming, self._outer.resume
         else:
             self.resume = getattr(given, "resume", None) if is_command else None
-            self.is_resuming = given is None or self.resume is not None
-        paused = memory.take(self._call.thread, self._call.place)
-        if paused is None or not self.is_resuming:
+            self.is_resuming = given is None or is_command
+        paused = memory.take(self._call.place)
+        if paused is None:
             return
+        if self.is_resuming:
+            self._take_up(paused)
+        elif not paused.answers and paused.saver() is not None and paused.saver() is self._call.saver:
+            for each in paused.asked:
+                self._run.withdrawn(paused.run_id, each.approval_id)
+
+    def _take_up(self, paused: waits.Paused) -> None:
         answers = waits.answers_to(paused, self.resume, self._tools)
+        self._taken = paused._replace(answers=answers)
         self._run.resumed(paused.run_id, {name: answer.decision for name, answer in answers.items()})
         said_yes = [(name, answer) for name, answer in answers.items() if answer.decision in waits.YES]
         self._allowed = [(answer.tool, name) for name, answer in said_yes if answer.tool is not None]
+
+    def give_back(self, memory: waits.Memory) -> None:
+        """A run that took a wait up has failed: the next one takes it up again, with the answers that the graph has."""
+        paused, self._taken = self._taken, None
+        if paused is not None:
+            kept = {name: answer for name, answer in paused.answers.items() if name not in self._run.ran}
+            memory.give_back(self._call.place, paused._replace(answers=kept))
 
     def let_run(self, tool: str | None) -> str | None:
         """The approval that let a tool run, once for each; None where it needed none."""
@@ -76,10 +95,10 @@ class Pause:
         """A superstep begins: nothing is waited for."""
         self._interrupts, self._is_paused = {}, False
 
-    def interrupted(self, interrupts: Any) -> None:  # noqa: ANN401 - the argument of a GraphInterrupt
+    def interrupted(self, error: BaseException) -> None:
         """A node of the graph stopped to wait. Without interrupts: for a breakpoint of a graph inside it."""
         self._is_paused = True
-        for interrupt in interrupts:
+        for interrupt in waits.interrupts_of(error):
             if isinstance(name := getattr(interrupt, "id", None), str):
                 self._interrupts[name] = interrupt
 
@@ -101,8 +120,8 @@ class Pause:
         """What the run waits for, if it stopped to wait; remembered for the run that takes it up."""
         if not self.is_on:
             return
-        thread, checkpoint = self._call.thread, self._call.checkpoint
-        token = waits.resume_token(thread, checkpoint) if self._call.keeps else None
+        checkpoint = self._call.checkpoint
+        token = waits.resume_token(self._call.thread, checkpoint) if self._call.keeps else None
         asked = {name: self._asked(name) for name in self._interrupts}
         if not asked:
             asked = {"": [waits.Asked(checkpoint or self._run.run_id, None, kind=ApprovalKind.CONFIRMATION)]}
@@ -111,9 +130,11 @@ class Pause:
                 self._say_one(each, name, token)
             if self._outer is not None:
                 self._outer.child_asked(name, self._run.run_id, several)
-        if token is not None and thread is not None:
+        if token is not None:
             everything = tuple(each for several in asked.values() for each in several)
-            memory.keep(thread, self._call.place, waits.Paused(self._run.run_id, everything))
+            memory.keep(
+                self._call.place, waits.Paused(self._run.run_id, everything, {}, waits.weakly(self._call.saver))
+            )
 
     def _asked(self, name: str) -> list[waits.Asked]:
         """What an interrupt asks for; a child that raised it knew its own tools."""

@@ -6,7 +6,10 @@ in it, where the graph has tools of these names. Read of an answer: the word of 
 
 from __future__ import annotations
 
+import contextlib
+import weakref
 from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from stopcause.receipts.identifiers import is_identifier, is_personal
@@ -51,29 +54,68 @@ class Answer(NamedTuple):
     tool: str | None = None
 
 
+class Address(NamedTuple):
+    """Where a graph's state is kept: in which store, on which thread, and which graph inside the outermost one."""
+
+    store: object
+    thread: str
+    namespace: str
+
+
 class Paused(NamedTuple):
-    """A run that waits, and for what."""
+    """A run that waits.
+
+    Attributes:
+        run_id: Its id.
+        asked: For what.
+        answers: What a run brought that took it up and failed.
+        saver: Gives what keeps its state, while that lives.
+    """
 
     run_id: str
     asked: tuple[Asked, ...]
+    answers: Mapping[str, Answer] = {}
+    saver: Callable[[], Any] = lambda: None
 
 
 class Memory:
-    """The runs of this process that wait, by thread and place in the graph. Bounded; safe without a lock."""
+    """The runs of this process that wait, by their addresses. Bounded; safe without a lock."""
 
     def __init__(self) -> None:
-        self._paused: OrderedDict[tuple[str, str], Paused] = OrderedDict()
+        self._paused: OrderedDict[Address, Paused] = OrderedDict()
 
-    def keep(self, thread: str, place: str, paused: Paused) -> None:
+    def keep(self, place: Address | None, paused: Paused) -> None:
         """A run waits. What waited there before is taken up or given up."""
-        self._paused[thread, place] = paused
-        self._paused.move_to_end((thread, place))
-        while len(self._paused) > MOST_PAUSED:
-            self._paused.popitem(last=False)
+        if place is None:
+            return
+        self._paused[place] = paused
+        with contextlib.suppress(KeyError):  # another thread may just have taken it
+            self._paused.move_to_end(place)
+            while len(self._paused) > MOST_PAUSED:
+                self._paused.popitem(last=False)
 
-    def take(self, thread: str | None, place: str) -> Paused | None:
+    def take(self, place: Address | None) -> Paused | None:
         """The run that waited there; nobody waits there afterwards."""
-        return None if thread is None else self._paused.pop((thread, place), None)
+        return None if place is None else self._paused.pop(place, None)
+
+    def give_back(self, place: Address | None, paused: Paused) -> None:
+        """It waits there still, unless another one does."""
+        if place is not None:
+            self._paused.setdefault(place, paused)
+
+
+def weakly(saver: Any) -> Callable[[], Any]:  # noqa: ANN401 - a checkpointer
+    """What gives it back while it lives; nothing where it is of a kind that cannot be referred to."""
+    try:
+        return weakref.ref(saver)
+    except TypeError:
+        return lambda: None
+
+
+def interrupts_of(error: BaseException) -> list[Any]:
+    """What a `GraphInterrupt` is about; nothing where the program raised one of its own making."""
+    given = error.args[0] if error.args else ()
+    return list(given) if isinstance(given, list | tuple) else []
 
 
 def asked_in(interrupt: Any, tools: frozenset[str], tool: str | None) -> list[Asked]:  # noqa: ANN401 - an Interrupt
@@ -113,7 +155,8 @@ def answers_to(paused: Paused, resume: object, tools: frozenset[str]) -> dict[st
         given = resume
     elif len(ids) == 1 and resume is not None:
         given = dict.fromkeys(ids, resume)
-    return {each.approval_id: _answer(each, given, tools) for each in paused.asked}
+    answers = {each.approval_id: _answer(each, given, tools) for each in paused.asked}
+    return {name: paused.answers.get(name, new) if new == Answer() else new for name, new in answers.items()}
 
 
 def resume_token(thread: str | None, checkpoint: str | None) -> str | None:

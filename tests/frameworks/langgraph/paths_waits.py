@@ -13,7 +13,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
 
 import stopcause
-from tests.frameworks.harness import Path_
+from tests.frameworks.harness import Path_, Scripted
 from tests.frameworks.langgraph import models
 from tests.frameworks.langgraph.models import agent, call, graph, say
 
@@ -69,6 +69,30 @@ def given_up() -> None:
     made, config = gated(call("close_ticket"), say()), models.thread()
     made.invoke(models.ASK, config)
     made.invoke({"messages": [("user", "Forget it.")]}, config)
+
+
+def resumed_again() -> None:
+    """The node raises after it has its answer, and the graph is run on from there."""
+    failures = [Scripted("of a customer")]
+
+    def ask(_state: models.State) -> models.State:
+        given = interrupt("Which customer?")
+        if failures:
+            raise failures.pop()
+        return {"done": [given]}
+
+    made, config = graph(models.collect, ask, checkpointer=InMemorySaver()), models.thread()
+    made.invoke({"done": []}, config)
+    with contextlib.suppress(Scripted):
+        made.invoke(Command(resume="that one"), config)
+    made.invoke(None, config)
+
+
+def resumed_in_a_block() -> None:
+    made, config = gated(call("close_ticket"), say()), models.thread()
+    made.invoke(models.ASK, config)
+    with stopcause.run("desk"):
+        made.invoke(decided(_YES), config)
 
 
 def each_call() -> None:
@@ -251,8 +275,13 @@ PATHS = [
     Path_("edited", "A yes with changes: what was changed ran.", _ANSWERED, answered(_EDIT)),
     Path_("approved-in-part", "One question for two calls: a yes and a no.", _ANSWERED,
           answered(_YES, _NO, tools=("close_ticket", "close_ticket"))),
-    Path_("approval-given-up", "A new question on the thread: the old one stays without an answer.", _UNROUTED,
-          given_up),
+    Path_("approval-given-up", "A new question on the thread: nobody can answer the old one any more.",
+          ("BOUNDED_STOP", "approval_denied"), given_up),
+    Path_("resumed-again", "What took the wait up failed before the gated call; the next run takes it up again.",
+          _ANSWERED, resumed_again),
+    Path_("resumed-again-last", "The run that came through.", _DONE, resumed_again, judged=2),
+    Path_("resumed-in-a-block", "A block of the program's own resumes it: the decision is told all the same.",
+          _ANSWERED, resumed_in_a_block),
     Path_("approval-each-call", "A question for each call, as the newer mode asks.", _ANSWERED, each_call),
     Path_("resumed-and-failed", "The gated call ran, then the model failed: the wait is answered all the same.",
           _ANSWERED, resumed_and_failed),

@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
-from langgraph.types import Interrupt
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.errors import GraphInterrupt
+from langgraph.types import Command, Interrupt, interrupt
 
 import stopcause
 from stopcause.receipts.hooks import langgraph_waits as waits
-from stopcause.receipts.hooks.langgraph_waits import Answer, Asked, Memory, Paused
+from stopcause.receipts.hooks.langgraph_waits import Address, Answer, Asked, Memory, Paused, interrupts_of
 from stopcause.receipts.hooks.langgraph_words import ending_of, finish_of
 from stopcause.receipts.testing import recorded
 from stopcause.receipts.vocabulary import ApprovalKind, Decision, Finish
@@ -80,10 +82,36 @@ def test_a_resume_token_names_no_person(thread: str | None, token: str | None) -
 def test_only_so_many_waits_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(waits, "MOST_PAUSED", 2)
     memory = Memory()
-    for name in "abc":
-        memory.keep(name, "", Paused(name, ()))
-    assert [memory.take(name, "") is None for name in "abc"] == [True, False, False]
-    assert memory.take("c", "") is None
+    a, b, c = (Address("store", name, "") for name in "abc")
+    for place in (a, b, c):
+        memory.keep(place, Paused(place.thread, ()))
+    assert [memory.take(place) is None for place in (a, b, c)] == [True, False, False]
+    assert memory.take(c) is None
+
+
+def test_one_thread_id_in_two_savers_is_two_threads() -> None:
+    """As where two graphs name their threads by the customer."""
+    config = {"configurable": {"thread_id": "customer-7"}}
+    stopcause.instrument("langgraph")
+    with recorded() as receipts:
+        graphs = [models.graph(_ask, checkpointer=InMemorySaver(), name=name) for name in ("a", "b")]
+        for made in graphs:
+            made.invoke({"done": []}, config)
+        for made in graphs:
+            made.invoke(Command(resume="yes"), config)
+    stopcause.uninstrument("langgraph")
+    first, second, *resuming = receipts.receipts
+    assert [each.resumes_run_id for each in resuming] == [first.run_id, second.run_id]
+    assert not [each for each in receipts.records if '"withdrawn"' in str(each)]
+
+
+def _ask(_state: models.State) -> models.State:
+    return {"done": [interrupt("?")]}
+
+
+@pytest.mark.parametrize("given", [(), (5,), ("text",), ([None],), ([object()],)])
+def test_an_interrupt_of_the_programs_own_making(given: tuple[object, ...]) -> None:
+    assert interrupts_of(GraphInterrupt(*given)) == (given[0] if given and isinstance(given[0], list) else [])
 
 
 @pytest.fixture
