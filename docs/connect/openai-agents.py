@@ -1,7 +1,7 @@
 # pip install stopcause
-from agent import answer  # yours, as it is: it calls Runner.run
-
 import stopcause
+from agent import agent  # yours, as it is
+from agents import Runner
 
 stopcause.instrument()
-answer("Close the ticket.")
+Runner.run_sync(agent, "Close the ticket.")

@@ -2,8 +2,7 @@
 
 Here: what its exceptions and results mean, and the two entry points, wrapped. `run_sync` goes through `run`. While a
 run goes on its `RunHooks` tell (`openai_agents_watch`); its approvals are in `openai_agents_waits`. No trace processor
-is added: a receipt is the same with tracing off, but for tool errors that the SDK turned into answers. Not here:
-realtime agents, whose sessions have no end of this kind.
+is added: a receipt is the same with tracing off. Not here: realtime agents, whose sessions have no end of this kind.
 """
 
 from __future__ import annotations
@@ -11,13 +10,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from stopcause.receipts.causes import Rank
 from stopcause.receipts.faults import is_cancelled, provider_cause
 from stopcause.receipts.hooks.openai_agents_waits import Waits, note_resume, note_waits
-from stopcause.receipts.hooks.openai_agents_watch import MAX_TURNS, Watch, heard, listener, shape_of
+from stopcause.receipts.hooks.openai_agents_watch import (
+    FAILURE,
+    MAX_TURNS,
+    Watch,
+    current_watch,
+    heard,
+    listener,
+    shape_of,
+    told_of,
+)
 from stopcause.receipts.run import current
 from stopcause.receipts.vocabulary import Boundary, Scope, StopCause
 
@@ -54,28 +61,51 @@ CAUSES: dict[str, tuple[StopCause, str | None]] = {
 #   `error_handlers`: max_turns, model_refusal      step_limit with forced_wrapup, refusal
 
 _Answer = tuple[StopCause | None, str | None]
-_watch: ContextVar[Watch | None] = ContextVar("stopcause_openai_agents", default=None)
 
 
 def install(hook: Hook) -> Callable[[], None]:
-    """Wraps the two entry points; the function that it returns puts the SDK's own back."""
+    """Wraps the two entry points, and what asks for an answer to a tool's exception.
+
+    Returns:
+        What puts the SDK's own back.
+    """
     from agents.lifecycle import RunHooksBase
     from agents.run import AgentRunner
 
     runner: Any = AgentRunner
-    run, run_streamed = runner.run, runner.run_streamed
     opened = _Opening(hook, RunHooksBase)
-    wrapped = (_run(hook, run, opened), _run_streamed(hook, run_streamed, opened))
-    runner.run, runner.run_streamed = wrapped
+    undo = [
+        _replace(runner, "run", _run(hook, runner.run, opened)),
+        _replace(runner, "run_streamed", _run_streamed(hook, runner.run_streamed, opened)),
+    ]
+    if hook.is_tested:
+        undo += [_replace(module, FAILURE, told_of(getattr(module, FAILURE))) for module in _failing()]
 
-    def undo() -> None:
+    def uninstall() -> None:
         hook.is_on = False  # somebody else may have wrapped ours, and then it stays
-        if runner.run is wrapped[0]:
-            runner.run = run
-        if runner.run_streamed is wrapped[1]:
-            runner.run_streamed = run_streamed
+        for give_back in undo:
+            give_back()
 
-    return undo
+    return uninstall
+
+
+def _failing() -> list[Any]:
+    """The modules that ask what the model is told of a tool's exception (`FAILURE`), each by its own name for it."""
+    from agents import tool
+    from agents.run_internal import tool_execution
+
+    return [module for module in (tool, tool_execution) if hasattr(module, FAILURE)]
+
+
+def _replace(owner: Any, name: str, ours: Any) -> Callable[[], None]:  # noqa: ANN401 - a class or module of the SDK's
+    theirs = getattr(owner, name)
+    setattr(owner, name, ours)
+
+    def give_back() -> None:
+        if getattr(owner, name) is ours:
+            setattr(owner, name, theirs)
+
+    return give_back
 
 
 def _run(hook: Hook, original: Callable[..., Any], opened: _Opening) -> Callable[..., Any]:
@@ -89,11 +119,13 @@ def _run(hook: Hook, original: Callable[..., Any], opened: _Opening) -> Callable
                 args, kwargs = (), {}
                 result = await loop
         except BaseException as error:
-            with hook.guard("run.raised"):
-                _raised(watch, error, asyncio.current_task())
+            if watch is not None:
+                with hook.ending("run.raised", watch.run):
+                    _raised(watch, error, asyncio.current_task())
             raise
-        with hook.guard("run.returned"):
-            _returned(watch, result, opened.waits, Boundary.CALL)
+        if watch is not None:
+            with hook.ending("run.returned", watch.run):
+                _returned(watch, result, opened.waits, Boundary.CALL)
         return result
 
     return run
@@ -108,19 +140,19 @@ def _run_streamed(hook: Hook, original: Callable[..., Any], opened: _Opening) ->
                 result = original(*args, **kwargs)
         except BaseException as error:
             args, kwargs = (), {}
-            with hook.guard("run_streamed.raised"):
-                _raised(watch, error, None)
+            if watch is not None:
+                with hook.ending("run_streamed.raised", watch.run):
+                    _raised(watch, error, None)
             raise
-        with hook.guard("run_streamed.follow"):
-            _follow(watch, result, opened.waits)
+        if watch is not None:
+            with hook.ending("run_streamed.follow", watch.run):
+                _follow(watch, result, opened.waits)
         return result
 
     return run_streamed
 
 
-def _follow(watch: Watch | None, result: object, waits: Waits) -> None:
-    if watch is None:
-        return
+def _follow(watch: Watch, result: object, waits: Waits) -> None:
     task = watch.hook.read(watch.run, result, "run_loop_task", asyncio.Task)
     if task is None:  # a run that nobody could ever see the end of
         watch.run.say(StopCause.UNKNOWN, Rank.SIGNAL, Boundary.CALLBACK)
@@ -135,12 +167,12 @@ def _around(watch: Watch | None) -> Iterator[None]:
     if watch is None:
         yield
         return
-    tokens = current.set(watch.run), _watch.set(watch)
+    tokens = current.set(watch.run), current_watch.set(watch)
     try:
         yield
     finally:
         with contextlib.suppress(ValueError):  # a coroutine that is closed in another context than it ran in
-            _watch.reset(tokens[1])
+            current_watch.reset(tokens[1])
             current.reset(tokens[0])
 
 
@@ -158,20 +190,25 @@ class _Opening:
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Watch | None, dict[str, Any]]:
         """The run's watch, None where nothing is recorded, and the arguments to go on with."""
+        watch: Watch | None = None
         with self._hook.guard("begin"):
             agent, given = _inputs(*args[1:], **kwargs)
             name = agent.name if isinstance(getattr(agent, "name", None), str) else None
             run = self._hook.begin(name)
-            if run is None:
-                return None, kwargs
-            watch = Watch(self._hook, run, name, _watch.get())
-            if self._hook.is_tested:
+            if run is not None:
+                watch = Watch(self._hook, run, name, current_watch.get())
+        if watch is None:
+            return None, kwargs
+        if self._hook.is_tested:
+            with self._hook.guard("describe"):
                 _describe(watch, agent, kwargs)
+            with self._hook.guard("limits"):
                 _limited(watch, given, kwargs, self.waits)
+            with self._hook.guard("listen"):
                 kwargs = self._listened(watch, kwargs)
-            run.start()
-            return watch, kwargs
-        return None, kwargs
+        with self._hook.guard("start"):
+            watch.run.start()
+        return watch, kwargs
 
     def _listened(self, watch: Watch, kwargs: dict[str, Any]) -> dict[str, Any]:
         """With our listener. What is no RunHooks stays, so that the SDK refuses it as ever."""
@@ -238,10 +275,8 @@ def _model(model: object) -> str | None:
 # How it ends ----------------------------------------------------------------------------------------------------------
 
 
-def _returned(watch: Watch | None, result: Any, waits: Waits, boundary: Boundary) -> None:  # noqa: ANN401 - a RunResult
+def _returned(watch: Watch, result: Any, waits: Waits, boundary: Boundary) -> None:  # noqa: ANN401 - a RunResult
     """The loop came back by itself."""
-    if watch is None:
-        return
     run = watch.run
     watch.name_thread()
     watch.host_error = watch.nested_error = None
@@ -260,7 +295,7 @@ def _returned(watch: Watch | None, result: Any, waits: Waits, boundary: Boundary
 
 def _streamed(watch: Watch, waits: Waits, result: Any, task: asyncio.Task[Any]) -> None:  # noqa: ANN401
     """The loop of a stream is over, whether somebody reads it or not."""
-    with watch.hook.guard("run_streamed.done"):
+    with watch.hook.ending("run_streamed.done", watch.run):
         if task.cancelled():
             error: BaseException | None = asyncio.CancelledError()
         else:
@@ -286,12 +321,8 @@ def _is_over_limit(watch: Watch, result: object) -> bool:
     return limit is not None and turn is not None and turn > limit
 
 
-def _raised(
-    watch: Watch | None, error: BaseException, task: asyncio.Task[Any] | None, reason: str | None = None
-) -> None:
+def _raised(watch: Watch, error: BaseException, task: asyncio.Task[Any] | None, reason: str | None = None) -> None:
     """An exception left the loop."""
-    if watch is None:
-        return
     run = watch.run
     watch.name_thread()
     if watch.outer is not None:
@@ -342,5 +373,5 @@ def _own_name(error: BaseException) -> str:
 def _tool(watch: Watch, error: BaseException) -> str | None:
     """The tool that failed: the SDK's own word (`ToolTimeoutError.tool_name`), else the only one that ran."""
     named = getattr(error, "tool_name", None) if _own_name(error) == "ToolTimeoutError" else None
-    running = list(watch.in_flight.values())
+    running = [call.tool for call in watch.in_flight.values()]
     return named if isinstance(named, str) else running[0] if len(running) == 1 else None

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from typing import TYPE_CHECKING, Any
+import time
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stopcause.receipts.causes import Rank
 from stopcause.receipts.vocabulary import Boundary, Finish, FinishSource, OutputShape, Sign, StopCause
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from stopcause.receipts.run import Run
 
 MAX_TURNS = "max_turns"
+FAILURE = "maybe_invoke_function_tool_failure_error_function"  # in `agents.tool`
 
 # Responses items that the SDK itself executes or passes on; other `*_call` items have run at the provider.
 _LOCAL_CALLS = frozenset(
@@ -28,6 +31,13 @@ _LOCAL_CALLS = frozenset(
         "function_call", "custom_tool_call", "computer_call", "local_shell_call", "shell_call", "apply_patch_call",
     }
 )  # fmt: skip
+
+
+class Call(NamedTuple):
+    """A tool that runs: its name, and when it began, in seconds of the event loop's clock."""
+
+    tool: str | None
+    began: float
 
 
 class Watch:
@@ -48,7 +58,8 @@ class Watch:
         self.is_call = False  # its last answer asked for tools
         self.is_done = False  # an agent gave its final output
         self.began_since = 0  # tools that began after its last answer
-        self.in_flight: dict[object, str | None] = {}
+        self.in_flight: dict[object, Call] = {}
+        self.failed: set[object] = set()  # of those, whose exception was made an answer
         self.host_error: BaseException | None = None  # what a callback of the host's raised
         self.nested_error: BaseException | None = None  # what left a run inside this one
 
@@ -99,12 +110,14 @@ class Watch:
         """`on_tool_start`: a tool of the agent's, just before it runs."""
         self.began_since += 1
         self.run.tool_calls = (self.run.tool_calls or 0) + 1
-        self.in_flight[_key(context, tool)] = _name(tool)
+        self.in_flight[_key(context, tool)] = Call(_name(tool), time.monotonic())
 
     def ended(self, context: object, _agent: object, tool: object, *_: object) -> None:
         """`on_tool_end`: it returned, or the SDK made an answer of its error."""
-        self.in_flight.pop(_key(context, tool), None)
-        if _has_failed():
+        key = _key(context, tool)
+        call = self.in_flight.pop(key, None)
+        if key in self.failed or _has_failed() or (call is not None and _timed_out(tool, call.began)):
+            self.failed.discard(key)
             self.run.tool_errors_recovered += 1
         else:
             self.run.progress(Sign.TOOL_RESULT)
@@ -114,7 +127,7 @@ class Watch:
         """A paused inner run goes on. Its tool began in the run before, so no callback tells the outer one."""
         outer.began_since += 1
         outer.run.tool_calls = (outer.run.tool_calls or 0) + 1
-        outer.in_flight[self] = None
+        outer.in_flight[self] = Call(None, time.monotonic())
 
     def finished(self, *_: object) -> None:
         """`on_agent_end`: the loop has a final output."""
@@ -125,6 +138,8 @@ class Watch:
             if isinstance(call_id, str) and call_id in self.approved:
                 self.run.executed(call_id)
 
+
+current_watch: ContextVar[Watch | None] = ContextVar("stopcause_openai_agents", default=None)
 
 _NOTES: dict[str, Callable[..., None]] = {
     "on_llm_start": Watch.asked,
@@ -161,6 +176,26 @@ def _callback(name: str) -> Callable[..., Any]:
 
     callback.__name__ = name
     return callback
+
+
+def told_of(theirs: Callable[..., Any]) -> Callable[..., Any]:
+    """The SDK's function that makes an answer of a tool's exception, which tells when it has: None is none.
+
+    The span around the tool has the error too, but only where the host traces.
+    """
+
+    @functools.wraps(theirs)
+    async def failed(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as theirs
+        watch, context, tool = current_watch.get(), kwargs.get("context"), kwargs.get("function_tool")
+        asking = theirs(*args, **kwargs)
+        args, kwargs = (), {}  # as in `openai_agents._run`
+        answer = await asking
+        if watch is not None and answer is not None:
+            with watch.hook.guard("tool_failed"):
+                watch.failed.add(_key(context, tool))
+        return answer
+
+    return failed
 
 
 def heard(watch: Watch, handlers: object) -> object:
@@ -243,14 +278,20 @@ def _of(item: object, name: str) -> object:
 
 
 def _has_failed() -> bool:
-    """Whether the tool that just ended had raised, by the error on the span around it (`FunctionSpanData`).
+    """Whether the tool that just ended failed, by the error on the span around it (`FunctionSpanData`).
 
-    Where the host has turned tracing off there is no span, and an error that was made an answer is not seen.
+    Tools that are no functions have only this; where the host has turned tracing off, nothing tells of them.
     """
     from agents.tracing import get_current_span
 
     span = get_current_span()
     return span is not None and span.error is not None and span.span_data.type == "function"
+
+
+def _timed_out(tool: object, began: float) -> bool:
+    """Whether a tool has had all its time: the SDK makes an answer of that by itself (`timeout_behavior`), unmarked."""
+    most = getattr(tool, "timeout_seconds", None)
+    return isinstance(most, int | float) and time.monotonic() - began >= most
 
 
 def _key(context: object, tool: object) -> object:

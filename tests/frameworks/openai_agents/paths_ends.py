@@ -14,6 +14,7 @@ from agents import (
     GuardrailFunctionOutput,
     InputGuardrail,
     OutputGuardrail,
+    RunConfig,
     RunHooks,
     Runner,
     ToolGuardrailFunctionOutput,
@@ -73,6 +74,22 @@ async def sleep_long(note: str) -> str:
     """Takes longer than it may."""
     await asyncio.sleep(5)
     return note
+
+
+@function_tool(timeout=0.01)
+async def give_up(note: str) -> str:
+    """Takes longer than it may, and the SDK makes an answer of that."""
+    await asyncio.sleep(5)
+    return note
+
+
+@function_tool
+async def be_cancelled(note: str) -> str:
+    """A cancellation that nobody had asked for; the SDK makes an answer of it."""
+    raise asyncio.CancelledError(MARKER + note)
+
+
+UNTRACED = RunConfig(tracing_disabled=True)
 
 
 class Ticket(BaseModel):
@@ -226,6 +243,24 @@ PATHS = [
         "the SDK makes an answer of a tool's exception, and the loop goes on: a failed tool is not a failed run",
         DONE,
         run(lambda: agent(calls("break_down"), says(), tools=[break_down])),
+    ),
+    Path_(
+        "tool-error-answered-untraced",
+        "the same with tracing off: one of two tools side by side failed, and only the other one is progress",
+        DONE,
+        run(lambda: agent(calls("break_down", "look_up"), says(), tools=[break_down, look_up]), run_config=UNTRACED),
+    ),
+    Path_(
+        "tool-timeout-answered",
+        "a tool had all its time, and the SDK makes an answer of that: no progress, and no failed run",
+        DONE,
+        run(lambda: agent(calls("give_up"), says(), tools=[give_up]), run_config=UNTRACED),
+    ),
+    Path_(
+        "tool-cancelled-answered",
+        "a tool's own cancellation, made an answer",
+        DONE,
+        run(lambda: agent(calls("be_cancelled"), says(), tools=[be_cancelled]), run_config=UNTRACED),
     ),
     Path_(
         "tool-failure",

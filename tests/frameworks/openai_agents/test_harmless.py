@@ -13,14 +13,16 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
-from agents import Agent, InputGuardrail, MaxTurnsExceeded, RunHooks, Runner
+from agents import Agent, InputGuardrail, MaxTurnsExceeded, RunHooks, Runner, tool
 from agents.lifecycle import RunHooksBase
 from agents.run import AgentRunner
+from agents.run_internal import tool_execution
 from agents.tracing import get_trace_provider
 
 import stopcause
-from stopcause.receipts.hooks import openai_agents_watch
+from stopcause.receipts.hooks import openai_agents, openai_agents_watch
 from stopcause.receipts.hooks.guard import Hook
+from stopcause.receipts.hooks.openai_agents_watch import FAILURE
 from stopcause.receipts.run import Run
 from stopcause.receipts.testing import recorded
 from tests.frameworks.harness import Scripted
@@ -201,12 +203,18 @@ def test_all_is_the_same_with_the_hook(way: Way) -> None:
 
 
 def test_the_framework_is_given_back_as_it_was() -> None:
-    before = [vars(AgentRunner)[name] for name in POINTS]
+    def points() -> list[Any]:
+        return [
+            *(vars(AgentRunner)[name] for name in POINTS),
+            *(vars(each)[FAILURE] for each in (tool, tool_execution)),
+        ]
+
+    before = points()
     stopcause.instrument("openai_agents")
-    during = [vars(AgentRunner)[name] for name in POINTS]
+    during = points()
     stopcause.uninstrument("openai_agents")
     assert all(ours is not original for ours, original in zip(during, before, strict=True))
-    assert [vars(AgentRunner)[name] for name in POINTS] == before
+    assert points() == before
 
 
 def test_what_somebody_put_over_ours_stays() -> None:
@@ -348,6 +356,40 @@ def test_a_fault_of_the_hooks_changes_nothing(way: Way, owner: Any, name: str, m
     finally:
         monkeypatch.undo()
         stopcause.uninstrument("openai_agents")
+
+
+@pytest.mark.usefixtures("hook")
+@pytest.mark.parametrize(
+    ("way", "name", "where"),
+    [
+        (_answers, "note_waits", "run.returned"), (_fails, "_cause_of", "run.raised"),
+        (_streams, "note_waits", "run_streamed.done"), (_streams, "_follow", "run_streamed.follow"),
+        (_stream_fails, "_cause_of", "run_streamed.done"),
+    ],
+)  # fmt: skip
+def test_a_run_whose_end_cannot_be_read_is_over(
+    way: Way, name: str, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with recorded() as receipts:
+        monkeypatch.setattr(openai_agents, name, _broken)
+        seen_by(way)
+        stopped = receipts.receipts[0]
+    assert stopped.stop_cause == "unknown"
+    assert ("hook_failed", f"stopcause.openai_agents:{where}") in _found(stopped)
+
+
+@pytest.mark.usefixtures("hook")
+@pytest.mark.parametrize("name", ["_describe", "_limited", "Watch.name_thread"])
+def test_a_run_whose_beginning_cannot_be_read_leaves_a_receipt(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with recorded() as receipts:
+        monkeypatch.setattr(f"stopcause.receipts.hooks.openai_agents.{name}", _broken)
+        seen_by(_answers)
+        kinds = [record.kind for record in receipts.records]
+    assert (kinds[0], kinds[-1]) == ("run.started", "run.stopped")
+
+
+def _found(receipt: Any) -> list[tuple[str, str | None]]:
+    return [(each.code, each.where) for each in receipt.findings or ()]
 
 
 @pytest.mark.usefixtures("hook")
