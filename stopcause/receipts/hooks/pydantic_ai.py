@@ -123,10 +123,8 @@ class _Watched(contextlib.AbstractAsyncContextManager[Any], contextlib.AsyncCont
         except BaseException as error:
             self._end(error)
             raise
-        watch = self._watch
-        if watch is not None:
-            with self._hook.guard("start"):
-                self._start(watch, agent_run)
+        if self._watch is not None:
+            self._start(self._watch, agent_run)
         return agent_run
 
     async def __aexit__(
@@ -154,12 +152,14 @@ class _Watched(contextlib.AbstractAsyncContextManager[Any], contextlib.AsyncCont
             self._watch = Watch(self._hook, run, self._options)
 
     def _start(self, watch: Watch, agent_run: Any) -> None:  # noqa: ANN401
-        if not self._hook.is_tested:
+        """What cannot be read is not known; the run begins all the same."""
+        if self._hook.is_tested:
+            with self._hook.guard("describe"):
+                self._key = watch.described(agent_run)
+                if self._key is not None:
+                    self._watches[self._key] = watch
+        with self._hook.guard("start"):
             watch.enter()
-            return
-        self._key = watch.started(agent_run)
-        if self._key is not None:
-            self._watches[self._key] = watch
 
     def _end(self, error: BaseException | None) -> None:
         watch, self._watch = self._watch, None
@@ -168,20 +168,17 @@ class _Watched(contextlib.AbstractAsyncContextManager[Any], contextlib.AsyncCont
         with self._hook.guard("leave"):
             self._watches.pop(self._key or "", None)
             watch.leave()
-        is_read = False
-        with self._hook.guard("end"):
+        with self._hook.ending("end", watch.run):
             watch.run.start()  # a setup that failed did not get so far
             if self._hook.is_tested:
                 watch.ended(error)
-                is_read = True
-        if not is_read:
-            with self._hook.guard("close"):
+            else:
                 cause = None if error is None else class_cause(error)
                 watch.run.end(error, boundary=Boundary.EXCEPTION if error else Boundary.CALL, cause=cause)
 
     def __del__(self) -> None:
         watch = self._watch
         if watch is not None:
-            with self._hook.guard("abandoned"):
-                self._watches.pop(self._key or "", None)
+            self._watches.pop(self._key or "", None)
+            with self._hook.ending("abandoned", watch.run):
                 watch.abandoned()

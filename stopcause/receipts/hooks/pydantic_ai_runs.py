@@ -60,7 +60,7 @@ class Watch:
 
     # It starts --------------------------------------------------------------------------------------------------------
 
-    def started(self, agent_run: Any) -> str | None:  # noqa: ANN401 - `AgentRun`
+    def described(self, agent_run: Any) -> str | None:  # noqa: ANN401 - `AgentRun`
         """The framework has set it up: what is known now is in the start record.
 
         Returns:
@@ -82,7 +82,6 @@ class Watch:
         self._note_limits(hook.read(run, ctx, "deps.usage_limits", object))
         history = hook.read(run, ctx, "state.message_history", list) or []
         self._approved = waits.resume(run, self._options.get("deferred_tool_results"), self._conversation, history)
-        self.enter()
         return framework_id
 
     def enter(self) -> None:

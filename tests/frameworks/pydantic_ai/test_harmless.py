@@ -265,6 +265,21 @@ def test_a_hook_that_keeps_failing_turns_itself_off(monkeypatch: pytest.MonkeyPa
     assert 20 <= len(hooked.receipts) < 25  # what it had begun, it ended
 
 
+@pytest.mark.parametrize("act", [_result, _tool_raises, _left, _deferred])
+@pytest.mark.parametrize("place", ["read", "numbers"])
+def test_a_run_whose_end_cannot_be_read_is_over(act: Any, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise RuntimeError
+
+    owner = {"read": "pydantic_ai_messages.read", "numbers": "pydantic_ai_runs._numbers"}[place]
+    monkeypatch.setattr(f"stopcause.receipts.hooks.{owner}", fail)
+    with _hook() as receipts:
+        _seen(act)
+        stopped = receipts.stopped
+    assert stopped.stop_cause == "unknown"
+    assert ("hook_failed", "stopcause.pydantic_ai:end") in [(each.code, each.where) for each in stopped.findings or ()]
+
+
 def test_agents_that_are_instrumented_stay_so(hooked: testing.Recorded) -> None:
     """Pydantic AI's own spans have the names and attributes that they have without us."""
     with_us = _spans()
