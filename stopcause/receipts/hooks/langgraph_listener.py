@@ -1,14 +1,16 @@
 """Which of LangChain's callbacks belongs to which run.
 
-Here: what has begun and not ended, and what is a run: a graph that nothing of ours is around, and inside one an agent
-that `create_agent` made or that a tool calls. Other graphs inside are a part of the run. Not here: what the callbacks
-make of a run (`langgraph_run`), and what an exception means (`langgraph`).
+Here: what has begun and not ended, and what is a run: a graph that no other is around; and inside one an agent that
+`create_agent` made, what a tool calls, and what a block of the program's or another framework's run is between. Other
+graphs inside are a part of the run. Not here: what the callbacks make of a run (`langgraph_run`), and what an exception
+means (`langgraph`).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
+from stopcause.receipts import capture
 from stopcause.receipts.causes import Rank
 from stopcause.receipts.hooks import langgraph_shape as shapes
 from stopcause.receipts.hooks.langgraph_call import Call, starter
@@ -65,7 +67,7 @@ class Listener:
     def chain_started(self, given: object, run_id: UUID, around: Place | None, about: dict[str, Any]) -> None:
         """Something begins that is no model and no tool."""
         frame = starter(self._codes)
-        if frame is not None and (around is None or around.in_tool or shapes.is_agent(frame.f_locals.get("self"))):
+        if frame is not None and (around is None or _is_run(frame.f_locals.get("self"), around)):
             self._begin(frame, given, run_id, around, about.get("metadata") or {})
         elif around is not None:
             metadata = about.get("metadata") or {}
@@ -79,7 +81,7 @@ class Listener:
         self, frame: FrameType, given: object, run_id: UUID, around: Place | None, metadata: dict[str, Any]
     ) -> None:
         outer = None if around is None else around.graph
-        run = self.hook.begin(parent=None if outer is None else outer.run)
+        run = self.hook.begin(parent=None if around is None or _is_apart(around) else around.graph.run)
         if run is None:
             return
         call, shape = Call(self.hook, run, frame), shapes.Shape()
@@ -297,6 +299,15 @@ class Handler:
 def names_of(error: BaseException) -> list[str]:
     """The classes of an exception that are the framework's, the narrowest first."""
     return [kind.__name__ for kind in type(error).__mro__ if kind.__module__.partition(".")[0] in _PACKAGES]
+
+
+def _is_run(graph: Any, around: Place) -> bool:  # noqa: ANN401 - a Pregel
+    return around.in_tool or shapes.is_agent(graph) or _is_apart(around)
+
+
+def _is_apart(around: Place) -> bool:
+    """Whether a block of the program's, or another framework's run, is between a graph and the one around it."""
+    return capture.current_run() not in (None, around.graph.run)
 
 
 def _is_step(tags: object) -> bool:

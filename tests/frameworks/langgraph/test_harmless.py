@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import copy
 import inspect
 import logging
+import pickle
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -14,15 +16,18 @@ from typing import Any
 import pytest
 from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tracers import context
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphRecursionError
+from langgraph.graph import START, StateGraph
 from langgraph.pregel import Pregel
 from langgraph.types import Command
 
 import stopcause
 from stopcause.receipts import capture
 from stopcause.receipts.hooks.guard import Hook
+from stopcause.receipts.hooks.langgraph_run import GraphRun
 from stopcause.receipts.run import Run, current
 from stopcause.receipts.testing import recorded
 from tests.frameworks.harness import Scripted
@@ -322,6 +327,61 @@ def test_nothing_stays_behind() -> None:
         for way in WAYS:
             seen_by(way)
     assert handler._to.inside == {}
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))])  # noqa: S301 - our own bytes
+@pytest.mark.usefixtures("hook")
+def test_a_configuration_can_be_copied(copied: Callable[[Any], Any]) -> None:
+    """As by a node that hands it to another process, or changes a copy of it."""
+
+    def node(_state: models.State, config: RunnableConfig) -> models.State:
+        graph(models.collect, name="copied").invoke({"done": []}, {"callbacks": copied(config["callbacks"])})
+        return {}
+
+    with recorded() as receipts:
+        graph(node).invoke({"done": []})
+        assert "ticket-graph" in [each.agent for each in receipts.receipts]
+        assert {each.stop_cause for each in receipts.receipts} == {"natural"}
+
+
+class _Unreadable:
+    """A message that raises, in the state of a graph that came back."""
+
+    type = "ai"
+
+    @property
+    def tool_calls(self) -> Any:
+        raise Scripted("of a customer")
+
+
+@pytest.mark.usefixtures("hook")
+def test_a_result_that_cannot_be_read_is_no_natural_end() -> None:
+    with recorded() as receipts:
+        builder = StateGraph(dict)
+        builder.add_node("node", lambda _: {"messages": [_Unreadable()]})
+        builder.add_edge(START, "node")
+        assert builder.compile().invoke({"messages": []})
+        stopped = receipts.stopped
+        assert stopped.stop_cause == "unknown"
+        assert "hook_failed" in [each.code for each in stopped.findings or ()]
+
+
+@pytest.mark.parametrize(
+    "name", ["look_at_result", "node_ended", "node_started", "let_go", "say_limits", "failure_behind", "node_failed"]
+)
+@ways
+@pytest.mark.usefixtures("hook")
+def test_whatever_fails_a_run_that_began_has_an_end(way: Way, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    bare = _without_hook(way)
+
+    def fault(*_: Any, **__: Any) -> None:
+        raise RuntimeError("ours")
+
+    monkeypatch.setattr(GraphRun, name, fault)
+    with recorded() as receipts:
+        assert seen_by(way) == bare
+        began = {each.run_id for each in receipts.records if each.kind == "run.started"}
+        assert began == {each.run_id for each in receipts.receipts}
 
 
 def _without_hook(way: Way) -> list[Any]:

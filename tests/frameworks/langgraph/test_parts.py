@@ -105,6 +105,23 @@ def test_one_thread_id_in_two_savers_is_two_threads() -> None:
     assert not [each for each in receipts.records if '"withdrawn"' in str(each)]
 
 
+def test_a_block_in_a_node_has_the_graph_in_it() -> None:
+    """What is between two graphs is the parent of the inner one; here the two are one run."""
+
+    def node(_state: models.State) -> models.State:
+        with stopcause.run("desk"):
+            models.graph(models.collect, name="inner").invoke({"done": []})
+        return {}
+
+    stopcause.instrument("langgraph")
+    with recorded() as receipts:
+        models.graph(node).invoke({"done": []})
+    stopcause.uninstrument("langgraph")
+    desk, outer = receipts.receipts
+    assert (desk.agent, desk.framework, desk.steps) == ("desk", "langgraph", 1)
+    assert (desk.parent_run_id, outer.agent) == (outer.run_id, "ticket-graph")
+
+
 def _ask(_state: models.State) -> models.State:
     return {"done": [interrupt("?")]}
 
