@@ -85,12 +85,12 @@ def _stream(hook: Hook, begin: Begin, waiting: Waiting, original: Foreign) -> Fo
     names = inspect.signature(original).parameters
 
     @functools.wraps(original)
-    async def stream_async(owner: Foreign, *args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:  # noqa: ANN401 - whatever it is called with
+    async def stream_async(owner: Foreign, /, *args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:  # noqa: ANN401 - whatever it is called with
+        items = original(owner, *args, **kwargs).__aiter__()
         call: Call | None = None
         with hook.guard("begin"):
             call = begin(hook, owner, waiting, args, {name: kwargs[name] for name in kwargs if name in names})
         inside = call or _NOTHING
-        items = original(owner, *args, **kwargs).__aiter__()
         step = items.__anext__
         while True:
             try:
@@ -126,7 +126,7 @@ def _structured(hook: Hook, waiting: Waiting, original: Foreign) -> Foreign:
     """`structured_output_async`, deprecated: it goes to the model directly."""
 
     @functools.wraps(original)
-    async def structured_output_async(agent: Foreign, *args: Any, **kwargs: Any) -> Foreign:  # noqa: ANN401 - whatever it is called with
+    async def structured_output_async(agent: Foreign, /, *args: Any, **kwargs: Any) -> Foreign:  # noqa: ANN401 - whatever it is called with
         call: strands_agent.AgentCall | None = None
         with hook.guard("begin"):
             call = strands_agent.begin(hook, agent, waiting, (), {})
@@ -146,7 +146,7 @@ def _callbacks(hook: Hook, original: Foreign) -> Foreign:
     """The registry's call of an agent's hooks. An exception of theirs is the host's own, and is remembered as that."""
 
     @functools.wraps(original)
-    async def invoke_callbacks_async(registry: Foreign, event: Foreign) -> Foreign:
+    async def invoke_callbacks_async(registry: Foreign, /, event: Foreign) -> Foreign:
         call = open_call.get()
         try:
             answer = await original(registry, event)
@@ -164,5 +164,5 @@ def _callbacks(hook: Hook, original: Foreign) -> Foreign:
 
 def _ended(call: Foreign, how: str, *what: object) -> None:
     if call is not None:
-        with call.hook.guard(how):
+        with call.hook.ending(how, call.run):
             getattr(call, how)(*what)

@@ -201,6 +201,32 @@ def test_what_is_wrapped_looks_as_before() -> None:
     assert Agent.stream_async.__qualname__ == "Agent.stream_async"
 
 
+@pytest.mark.parametrize("name", ["owner", "hook", "original", "begin", "agent_", "registry", "args", "kwargs"])
+@pytest.mark.usefixtures("hook")
+def test_no_name_of_ours_takes_an_argument_of_the_programs(name: str) -> None:
+    """All that the framework does not know is the state of the program's tools, by whatever names."""
+    seen: list[Any] = []
+    made = agent(say(), hooks=[On(BeforeInvocationEvent, lambda event: seen.append(event.invocation_state))])
+    made("Go.", **{name: "theirs"})
+    assert seen[0][name] == "theirs"
+
+
+@pytest.mark.parametrize("broken", ["cause", "_is_first_end", "came_back", "failed", "ended", "left"])
+@ways
+def test_whatever_fails_a_run_that_began_has_an_end(way: Way, broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    bare = seen_by(way)
+    stopcause.instrument("strands")
+    try:
+        with recorded() as receipts:
+            monkeypatch.setattr(strands_agent.AgentCall, broken, _broken)
+            assert seen_by(way) == bare
+            began = {each.run_id for each in receipts.records if each.kind == "run.started"}
+            assert began == {each.run_id for each in receipts.receipts}
+    finally:
+        monkeypatch.undo()
+        stopcause.uninstrument("strands")
+
+
 @pytest.mark.usefixtures("hook")
 def test_an_agent_has_no_hooks_of_ours() -> None:
     def callbacks(made: Agent) -> int:
