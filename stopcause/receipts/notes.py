@@ -2,7 +2,8 @@
 
 Nothing is worked out here: numbers are counted, and values are kept as they come. Times as text, dicts and checks are
 made behind (`records`, `mending`). No method raises into the host, none blocks, and none holds on to an object of the
-agent's beyond the call. Not here: how a run begins and ends (`run`).
+agent's beyond the call. Tools may run in threads beside each other: what they count and add is one step of the
+interpreter, `self.x += value` with nothing called in between. Not here: how a run begins and ends (`run`).
 """
 
 from __future__ import annotations
@@ -109,7 +110,6 @@ class Notes:
     progress_ns: int | None = None
     children_open: int = 0
     children_failed: int = 0
-    children_waiting: int = 0
     started_ns: int = 0
     started_mono: int = 0
     stopped_ns: int = 0
@@ -142,12 +142,17 @@ class Notes:
         known = cause if type(cause) is StopCause else word_of(StopCause, cause)
         if known is None:
             self.find("refused_value", "stop_cause")
-        elif not self.is_closed and not any(each.rank == rank and each.cause is known for each in self.said):
-            self.said += (Said(rank, known, boundary, reason, self._fault(error, tool), aborted),)
+        elif not self.is_closed and not (self.said and self._is_said(known, rank)):
+            fault = None if error is None else self._fault(error, tool)
+            word = Said(rank, known, boundary, reason, fault, aborted)
+            self.said += (word,)
 
-    def _fault(self, error: BaseException | None, tool: str | None) -> Fault | None:
+    def _is_said(self, cause: StopCause, rank: Rank) -> bool:
+        return any(each.rank == rank and each.cause is cause for each in self.said)
+
+    def _fault(self, error: BaseException, tool: str | None) -> Fault | None:
         try:
-            return None if error is None else fault_of(error, tool)
+            return fault_of(error, tool)
         except Exception:  # noqa: BLE001 - no exception, or one whose own attributes raise
             self.find("refused_value", "error")
             return None
@@ -206,22 +211,33 @@ class Notes:
         finish: str | None = None,
     ) -> None:
         """One completed step, with what it used. `finish` is a word of `Finish`; others say nothing."""
-        self._count("steps", 1)
-        self._count("model_calls", model_calls)
-        self._count("tool_calls", tool_calls)
+        if type(model_calls) is not int:
+            model_calls = self._refuse("model_calls")
+        if type(tool_calls) is not int:
+            tool_calls = self._refuse("tool_calls")
+        try:  # here and not by `harmless`: this is the one method that is called often
+            self.steps = (self.steps or 0) + 1
+            self.model_calls = (self.model_calls or 0) + model_calls
+            self.tool_calls = (self.tool_calls or 0) + tool_calls
+        except Exception:  # noqa: BLE001 - whatever the host has set them to
+            self._refuse("step")
         if input_tokens or output_tokens:
             self.add_usage(input_tokens, output_tokens)
         if cost_usd:
-            self._count("cost_usd", cost_usd)
+            self._add_cost(cost_usd)
         if finish is not None:
             self._finished(finish)
 
-    def _count(self, name: str, more: float) -> None:
-        held = self.__dict__
-        try:  # here and not by `harmless`: this is what is called often
-            held[name] = held.get(name, 0) + more
-        except Exception:  # noqa: BLE001 - whatever an argument of the wrong type makes of it
-            self.find("refused_value", name)
+    def _refuse(self, name: str) -> int:
+        """Finds what cannot be counted; nothing is counted for it."""
+        self.find("refused_value", name)
+        return 0
+
+    def _add_cost(self, cost_usd: object) -> None:
+        if type(cost_usd) is float or type(cost_usd) is int:
+            self.cost_usd = (self.cost_usd or 0.0) + cost_usd
+        else:
+            self._refuse("cost_usd")
 
     @harmless
     def _finished(self, finish: str) -> None:
@@ -234,11 +250,14 @@ class Notes:
     @harmless
     def add_usage(self, input_tokens: object, output_tokens: object) -> None:
         """Adds tokens; what is no count is left out and found."""
-        for name, value in (("input_tokens", input_tokens), ("output_tokens", output_tokens)):
-            if type(value) is int and value >= 0:
-                setattr(self, name, (getattr(self, name) or 0) + value)
-            elif value is not None:
-                self.find("refused_value", f"usage.{name}")
+        if type(input_tokens) is int and input_tokens >= 0:
+            self.input_tokens = (self.input_tokens or 0) + input_tokens
+        elif input_tokens is not None:
+            self._refuse("usage.input_tokens")
+        if type(output_tokens) is int and output_tokens >= 0:
+            self.output_tokens = (self.output_tokens or 0) + output_tokens
+        elif output_tokens is not None:
+            self._refuse("usage.output_tokens")
 
     @harmless
     def limit(self, name: str, kind: str, limit: float, *, unit: str | None = None, scope: str = Scope.ATTEMPT) -> None:
@@ -251,9 +270,10 @@ class Notes:
         self, name: str, kind: str, *, fired: bool | None, limit: float | None = None, observed: float | None = None
     ) -> None:
         """A stop condition as it was evaluated at the boundary; of one that is said again, the last word counts."""
-        kept = tuple(each for each in self.conditions if each[0] != name)
-        if len(kept) < MOST_NOTED:
-            self.conditions = (*kept, (name, kind, fired, limit, observed))
+        if any(each[0] == name for each in self.conditions):
+            self.conditions = tuple(each for each in self.conditions if each[0] != name)
+        if len(self.conditions) < MOST_NOTED:
+            self.conditions += ((name, kind, fired, limit, observed),)
 
     def bounded(self, cause: StopCause, name: str, kind: str, *, limit: float | None, observed: float | None) -> None:
         """The framework says that a bound ended it: the condition, and the cause that it stands for."""

@@ -95,10 +95,12 @@ class Run(Waits):
         """It begins. Once; what the start record says is taken from it as it is then."""
         if not self.is_started:
             self.is_started = True
-            self._begin()
+            try:
+                self._begin()
+            except Exception:  # noqa: BLE001 - a tracer of anybody's, or a fault of ours
+                self.find("receipt_incomplete", "start")
         return self
 
-    @harmless
     def _begin(self) -> None:
         self.started_ns = time.time_ns()
         self.started_mono = time.monotonic_ns()
@@ -111,12 +113,17 @@ class Run(Waits):
             self.epoch = self.writer.epoch  # it may have been made before a fork
             self.writer.started(self)
 
-    @harmless
     def close(self) -> None:
         """It is over. Once; what was said until here decides. A run that a fork copied is the parent's to close."""
         if self.is_closed or not self.is_started:
             return
         self.is_closed = True
+        try:
+            self._end()
+        except Exception:  # noqa: BLE001 - a fault of ours
+            self.find("receipt_incomplete", "close")
+
+    def _end(self) -> None:
         self.stopped_ns = time.time_ns()
         self.stopped_mono = time.monotonic_ns()
         if self._parent is not None:
@@ -173,10 +180,13 @@ class Run(Waits):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
         if not self._goes_on:
-            if error is None:
-                self._came_back()
-            else:
-                self._left_block(error)
+            try:
+                if error is None:
+                    self._came_back()
+                else:
+                    self._left_block(error)
+            except Exception:  # noqa: BLE001 - a fault of ours
+                self.find("receipt_incomplete", "block")
             self.close()
         self._goes_on = False
         self.leave()
@@ -196,7 +206,6 @@ class Run(Waits):
             with contextlib.suppress(ValueError):
                 current.reset(token)
 
-    @harmless
     def _came_back(self) -> None:
         if self._is_adopting:  # a stream that goes on without its reader, say
             self._is_adopting = False
@@ -204,7 +213,6 @@ class Run(Waits):
             self.find("still_running", self.adapter)
         self.say(StopCause.NATURAL, Rank.RETURNED, Boundary.CALL)
 
-    @harmless
     def _left_block(self, error: BaseException) -> None:
         """An exception that left the host's block. What a hook made of the same one stands, but for a time limit.
 
@@ -233,13 +241,15 @@ class Run(Waits):
         given = {name: value for name, value in facts.items() if value is not None}
         if "run_id" in given and not self.identify(ids.id_text(given.pop("run_id"))):
             self.find("refused_value", "run_id")
-        self.resumed(given.pop("resumes", None), given.pop("answers", ()))
-        for name in given.keys() & _IDS:
-            given[name] = ids.id_text(given[name])
+        resumes, answers = given.pop("resumes", None), given.pop("answers", ())
+        if resumes is not None or answers:
+            self.resumed(resumes, answers)
         for name, value in given.items():
-            if name not in _FACTS or value is None:
+            kept = ids.id_text(value) if name in _IDS else value
+            if name in _FACTS and kept is not None:
+                self.__dict__[name] = kept
+            else:
                 self.find("refused_value", name)
-        self.__dict__ |= {name: given[name] for name in _FACTS & given.keys()}
 
     # For capture ------------------------------------------------------------------------------------------------------
 
@@ -276,14 +286,13 @@ class Run(Waits):
     def _tell_parent(self, parent: Run) -> None:
         self._parent = None  # a chain of runs that start runs would hold all of them
         parent.children_open -= 1
-        cause = self.final.cause
+        cause, itself, resumed = self.final.cause, frozenset({self.run_id}), frozenset({self.resumes_run_id})
         if cause in FAILED:
             parent.children_failed += 1
-        elif self.resumes_run_id in parent._waiting:  # what waits after it is its own
-            parent._waiting -= {self.resumes_run_id}
+        else:  # what waits after it is its own
+            parent._waiting -= resumed
         if cause in WAITING:
-            parent._waiting |= {self.run_id}
-        parent.children_waiting = len(parent._waiting)
+            parent._waiting |= itself
 
     def _mark(self, span: trace.Span) -> None:
         """Cause, steps and reason on the span that was open when it began; never its status.
@@ -298,6 +307,11 @@ class Run(Waits):
                     span.set_attribute(str(Attribute.STOP_REASON), said.reason)
                 if type(self.steps) is int and self.steps >= 0:
                     span.set_attribute(str(Attribute.STEPS), self.steps)
+
+    @property
+    def children_waiting(self) -> int:
+        """How many of the runs that it started have stopped to wait."""
+        return len(self._waiting)
 
     # For records ------------------------------------------------------------------------------------------------------
 

@@ -65,8 +65,9 @@ class Waits(Notes):
         for name, given, taken in (("approval_id", approval_id, named), ("kind", kind, known)):
             if given is not None and taken is None:
                 self.find("refused_value", f"waiting.{name}")
-        kept = tuple(each for each in self.waits if named is None or each["approval_id"] != named)
-        if len(kept) < MOST_NOTED:
+        if named is not None and any(each["approval_id"] == named for each in self.waits):
+            self.waits = tuple(each for each in self.waits if each["approval_id"] != named)
+        if len(self.waits) < MOST_NOTED:
             wait = {
                 "approval_id": named,
                 "kind": known,
@@ -82,7 +83,7 @@ class Waits(Notes):
             }
             if self.config.approval_keys:
                 wait |= _allowed(self.config.approval_keys, metadata)
-            self.waits = (*kept, wait)
+            self.waits += (wait,)
         else:
             self.find("approvals_cut", None)
         self.say(_WAIT_CAUSES.get(known, StopCause.APPROVAL_PENDING), Rank.SIGNAL, boundary)

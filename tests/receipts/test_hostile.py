@@ -199,6 +199,35 @@ def test_threads_do_not_see_each_other_s_runs() -> None:
         assert {stop.parent_run_id for stop in found.receipts} == {None}
 
 
+def test_what_threads_count_beside_each_other_is_all_counted() -> None:
+    often, before = 1e-6, sys.getswitchinterval()
+
+    def work(number: int) -> None:
+        for _ in range(1000):
+            run.step(tool_calls=1, input_tokens=1)
+        for i in range(20):
+            run.waiting(f"ap-{number}-{i}")
+            run.condition(f"c-{number}-{i}", "steps", fired=False)
+            with run.child("child") as child:
+                child.waiting("ap-1")
+
+    with recorded() as found:
+        sys.setswitchinterval(often)
+        try:
+            with stopcause.run("a", run_id="r1") as run, ThreadPoolExecutor(8) as pool:
+                list(pool.map(work, range(8)))
+        finally:
+            sys.setswitchinterval(before)
+
+        stopped = next(each for each in found.receipts if each.run_id == "r1")
+        assert (stopped.steps, stopped.tool_calls, stopped.model_calls) == (8000, 8000, 8000)
+        assert stopped.usage is not None
+        assert stopped.usage.input_tokens == 8000
+        assert (len(stopped.approvals or ()), len(stopped.conditions or ())) == (160, 160)
+        assert stopped.children is not None
+        assert (stopped.children.open, stopped.children.waiting) == (0, 160)
+
+
 def test_a_child_that_outlives_its_parent_is_still_a_run() -> None:
     with recorded() as found:
         outer = stopcause.run("outer").start()
