@@ -24,7 +24,7 @@ check: .venv/ready ai-sdk/node_modules/ready .envs/duckdb15/ready .envs/rotel/re
 	mypy
 	lint-imports --no-logo
 	cog --check README.md fixtures/README.md docs/*.md
-	pytest -q -n auto --dist worksteal
+	THOROUGH=1 pytest -q -n auto --dist worksteal
 	cd ai-sdk && npm run lint --silent && npm run types --silent && npm test --silent && npm run test:long --silent
 	bash tests/frameworks/run.sh
 	bash tests/wheel.sh

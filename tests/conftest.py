@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support.laws import IS_THOROUGH
+
 # `make test` gives the same answer on every machine; EXPLORE=1 looks for runs that nobody tried yet.
 settings.register_profile(
     "house",
     deadline=None,
+    max_examples=100 if IS_THOROUGH else 33,
     derandomize="EXPLORE" not in os.environ,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )

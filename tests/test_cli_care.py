@@ -318,8 +318,10 @@ def test_waiting_ends_when_a_process_reports_and_at_ctrl_c(tmp_path: Path) -> No
     path = tmp_path / "new.duckdb"
     env = environment(STOPCAUSE_STORE=str(path), STOPCAUSE_DATA=str(tmp_path / "data"))
     command = (*STOPCAUSE, "doctor", "--wait")
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env) as interrupted:
-        time.sleep(1.5)
+    shown = (*command, "-o", "table")  # then it says that it waits
+    with subprocess.Popen(shown, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env) as interrupted:
+        assert interrupted.stderr is not None
+        assert interrupted.stderr.readline().startswith(b"Waiting for a record in ")
         interrupted.send_signal(signal.SIGINT)
         assert interrupted.communicate(timeout=20)[1] == b""
     assert interrupted.returncode == 130

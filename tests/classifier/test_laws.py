@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stopcause.classifier import engine, fold
@@ -14,9 +14,10 @@ from stopcause.classifier.policy import Policy
 from stopcause.classifier.rules import RULES
 from stopcause.classifier.verdict import Verdict, VerdictName
 from stopcause.receipts import codec, model
+from tests.support.laws import tried_on
 from tests.support.strategies import at, closed_runs, nows, policies, read, records, runs, worlds
 
-CASES = settings(max_examples=300)
+CASES = tried_on(300)
 WAITS = (VerdictName.WAITING, VerdictName.WAITING_UNROUTED)
 REASONS = {rule.verdict: set(rule.reasons) for rule in RULES}
 

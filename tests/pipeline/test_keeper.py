@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stopcause.classifier import engine, fold
@@ -25,6 +25,7 @@ from stopcause.receipts.journal import Journal
 from stopcause.resources import data_folder
 from stopcause.store.duckdb_store import DuckStore
 from tests.support import strategies
+from tests.support.laws import tried_on
 from tests.support.recordings import few
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ T0 = datetime(2026, 11, 28, 8, 0, tzinfo=UTC)
 NOW = T0 + timedelta(hours=1)
 CONTRACT = {"match": {"agent": "*"}, "contract": "invoice"}
 POLICY = policy_from_mapping({"agents": [CONTRACT], "contracts": {"invoice": {"issuers": ["destination:*"]}}})
-EXAMPLES = settings(max_examples=60)
+EXAMPLES = tried_on(60)
 
 
 def line(kind: str = "run.stopped", run_id: str | None = "r1", after_s: float = 0, **fields: object) -> bytes:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stopcause.classifier import engine, fold
@@ -22,6 +22,7 @@ from stopcause.receipts.vocabulary import StopCause
 from stopcause.store.queries import text
 from stopcause.store.rows import VerdictRow
 from tests.support import strategies as sts
+from tests.support.laws import tried_on
 
 names = st.sampled_from(["outcome", "strict", "other"])
 spans = st.sampled_from(["1s", "30s", "5m", "20m"])
@@ -196,7 +197,7 @@ def told(verdict: Verdict) -> tuple[Any, ...]:
     return verdict.verdict, verdict.reason, verdict.missing, verdict.retry, verdict.settled
 
 
-@settings(max_examples=400)
+@tried_on(400)
 @given(worlds(), st.lists(random_policies, max_size=2), st.integers(0, len(POOL)), st.one_of(sts.nows, NEAR))
 def test_a_run_that_is_not_touched_keeps_its_verdict(
     world: list[dict[str, Any]], others: list[Policy], of_rows: int, now: datetime
@@ -216,7 +217,7 @@ def test_a_run_that_is_not_touched_keeps_its_verdict(
                 assert touch.sections(sketch_of_row(verdict_row(seen, engine.judge(seen), now), touch))
 
 
-@settings(max_examples=40)
+@tried_on(40)
 @given(worlds(), st.tuples(random_policies, random_policies), st.sampled_from(POOL), sts.nows)
 def test_the_store_sketches_a_run_as_its_facts_do(
     world: list[dict[str, Any]], pair: tuple[Policy, Policy], in_force: Policy, now: datetime

@@ -19,6 +19,7 @@ from stopcause.receipts import codec
 from stopcause.receipts.model import TriageUpdated
 from stopcause.receipts.vocabulary import TriageAction
 from stopcause.render.views import Group, Regressed, Said
+from tests.support.laws import tried_on
 from tests.support.stops import DAY, HOUR, NOW, filled, group_of, scope, stop, stops, text, wait
 
 ACK, SNOOZE, RESOLVE, ASSIGN, REOPEN = (
@@ -406,7 +407,7 @@ moments = st.integers(-5000, 60 * 24 * 60).map(lambda minutes: NOW + timedelta(m
 
 
 @given(moments, st.none() | moments, st.sampled_from([ACK, SNOOZE]), st.none() | moments, st.none() | st.integers(1, 9))
-@settings(max_examples=300)
+@tried_on(300)
 def test_nothing_outlives_what_is_due_or_its_longest_time(
     now: datetime, due: datetime | None, action: TriageAction, until: datetime | None, count: int | None
 ) -> None:

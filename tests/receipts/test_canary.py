@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from stopcause.receipts import codec, model
 from stopcause.receipts.codec import LineError, write_line
+from tests.support.laws import tried_on
 
 CANARIES = ("Canary the secret prose", "Canary,the;secret", "Canary\u00a0secret", 'Canary"secret', "Canary\tsecret")
 RECORDS: dict[str, dict[str, Any]] = {
@@ -94,7 +95,7 @@ def inside(draw: st.DrawFn, field: str, value: object) -> object:
     return draw(st.sampled_from([nested, [nested]]))
 
 
-@settings(max_examples=1000)
+@tried_on(1000)
 @given(with_a_canary(), st.booleans(), st.booleans())
 def test_no_field_lets_prose_through(record: dict[str, Any], has_id: bool, twice: bool) -> None:
     head = {"schema": "stopcause/1", "run_id": "r1", "at": "2026-11-28T08:00:00Z"}
