@@ -18,10 +18,22 @@ _CODES = {
     "insufficient_quota": StopCause.QUOTA,
     "content_filter": StopCause.CONTENT_FILTER,
 }
-# Packages whose exceptions mean that a model or its provider failed.
+# Classes of theirs that are a bound or a filter: openai's `_exceptions.py`, litellm's `exceptions.py`.
+_CLASSES = {
+    "LengthFinishReasonError": StopCause.OUTPUT_CAP,
+    "ContentFilterFinishReasonError": StopCause.CONTENT_FILTER,
+    "ContextWindowExceededError": StopCause.CONTEXT_LIMIT,
+    "ContentPolicyViolationError": StopCause.CONTENT_FILTER,
+}
+# Packages whose exceptions mean that a model or its provider failed. Of the clouds only their parts for models: a tool
+# that cannot reach its bucket fails with classes of the same package.
 _PROVIDERS = frozenset(
-    {"anthropic", "azure", "boto3", "botocore", "cohere", "google", "groq", "litellm", "mistralai", "ollama", "openai"}
-)
+    {
+        "anthropic", "azure.ai", "cohere", "google.genai", "google.generativeai", "groq", "litellm", "mistralai",
+        "ollama", "openai",
+    }
+)  # fmt: skip
+_BEDROCK = frozenset({"Converse", "ConverseStream", "InvokeModel", "InvokeModelWithResponseStream"})
 # Cancellations and timers of other loops and of job queues, by package and class: asyncio's are no base of theirs.
 _CANCELLED = frozenset({("trio", "Cancelled"), ("greenlet", "GreenletExit"), ("dramatiq", "Shutdown")})
 _TIMED_OUT = frozenset(
@@ -101,10 +113,10 @@ def _is_one_of(classes: frozenset[tuple[str, str]], error: BaseException) -> boo
     return any((_package(kind), kind.__name__) in classes for kind in type(error).__mro__)
 
 
-def _package(kind: type) -> str:
+def _package(kind: type, parts: int = 1) -> str:
     """The package that a class is from, as far as it says: `__module__` may be set to anything."""
     module: object = kind.__module__
-    return module.partition(".")[0] if isinstance(module, str) else ""
+    return ".".join(module.split(".")[:parts]) if isinstance(module, str) else ""
 
 
 def provider_cause(error: BaseException) -> StopCause | None:
@@ -113,14 +125,26 @@ def provider_cause(error: BaseException) -> StopCause | None:
     Source of the rule: the classes of the providers' own packages, the status, and the codes that they document.
     """
     for link in chain_of(error):
-        if _package(type(link)) in _PROVIDERS:
-            if (named := _CODES.get(_code(link) or "")) is not None:
+        if _is_provider_s(link):
+            named = _CLASSES.get(type(link).__name__) or _CODES.get(_code(link) or "")
+            if named is not None:
                 return named
             return StopCause.QUOTA if status_of(link) in _QUOTA_STATUSES else StopCause.MODEL_FAILURE
     return None
 
 
+def _is_provider_s(error: BaseException) -> bool:
+    """Also where the application made a class of its own from it. botocore's errors name the operation that failed."""
+    names = {name for kind in type(error).__mro__ for name in (_package(kind), _package(kind, 2))}
+    if "botocore" in names:
+        return _attribute(error, "operation_name") in _BEDROCK
+    return not _PROVIDERS.isdisjoint(names)
+
+
 def _code(error: BaseException) -> str | None:
+    """The code that a provider documents. In anybody else's exception `code` may be what a user typed."""
+    if not _is_provider_s(error):
+        return None
     value = _attribute(error, "code")
     return value if isinstance(value, str) and is_identifier(value) else None
 

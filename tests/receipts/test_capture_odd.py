@@ -101,6 +101,39 @@ def test_cancellations_and_timers_that_are_not_asyncio_s(
     assert receipts.stopped.stop_cause == cause
 
 
+def test_a_cloud_s_error_is_a_model_s_only_where_it_was_about_one(receipts: Recorded) -> None:
+    own = type("OurError", (named("openai", "APIError"),), {})
+    bedrock, bucket = named("botocore", "ClientError")("x"), named("botocore", "ClientError")("x")
+    bedrock.operation_name, bucket.operation_name = "Converse", "GetObject"
+    for error in (own("x"), bedrock, bucket, named("google.genai", "APIError")(), named("google.cloud", "NotFound")()):
+        with pytest.raises(type(error)), stopcause.run("a"):
+            raise error
+
+    causes = [stopped.stop_cause for stopped in receipts.receipts]
+    assert causes == ["model_failure", "model_failure", "host_error", "model_failure", "host_error"]
+
+
+def test_a_provider_s_class_may_be_a_bound(receipts: Recorded) -> None:
+    for package in ("openai", "mine"):
+        with pytest.raises(Exception, match="x"), stopcause.run("a"):
+            raise named(package, "LengthFinishReasonError")("x")
+
+    assert [stopped.stop_cause for stopped in receipts.receipts] == ["output_cap", "host_error"]
+
+
+def test_a_code_is_a_provider_s_and_nobody_else_s(receipts: Recorded) -> None:
+    for package in ("openai", "shop"):
+        error = named(package, "CouponError")("x")
+        error.code = "canary7f3a"
+        with pytest.raises(type(error)), stopcause.run("a"):
+            raise error
+
+    first, second = (stopped.error for stopped in receipts.receipts)
+    assert first is not None
+    assert second is not None
+    assert (first.code, second.code) == ("canary7f3a", None)
+
+
 def test_a_group_is_what_came_first_in_it(receipts: Recorded) -> None:
     limited = named("openai", "RateLimitError")("x")
     limited.status_code = 429
