@@ -90,7 +90,8 @@ def note_resume(waits: Waits, run: Run, agent: str | None, state: Any) -> frozen
     if resumed is not None:
         run.thread_id = run.thread_id or resumed.thread_id
     if decided:
-        run.resumed(None if resumed is None else resumed.run_id, decided)
+        known = None if resumed is None else resumed.run_id
+        run.resumed(run.resumes_run_id or known, decided)  # the host's own word counts before ours
     return frozenset(call_id for call_id, decision in decided.items() if decision == Decision.APPROVED)
 
 

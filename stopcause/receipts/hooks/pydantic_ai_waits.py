@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from stopcause.receipts.vocabulary import ApprovalKind, Decision
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from stopcause.receipts.run import Run
 
@@ -58,13 +58,12 @@ def resume(run: Run, results: Any, conversation: str | None, history: Sequence[A
     """
     if results is None:
         if history and getattr(history[-1], "state", None) == "suspended":
-            run.resumed(_waiting.get((conversation, "")) or _writer_of(history))
+            run.resumed(_waiter(run, conversation, ("",), history))
         return frozenset()
     answers = {call_id: _decision(value) for call_id, value in results.approvals.items()}
     approved = frozenset(call_id for call_id, word in answers.items() if word is not Decision.DENIED)
     answers |= dict.fromkeys(results.calls, Decision.ANSWERED)
-    known = next((found for call_id in answers if (found := _waiting.get((conversation, call_id)))), None)
-    run.resumed(known or _writer_of(history), answers)
+    run.resumed(_waiter(run, conversation, answers, history), answers)
     return approved
 
 
@@ -84,6 +83,12 @@ def _decision(value: object) -> Decision:
     if value is False or getattr(value, "kind", None) == "tool-denied":
         return Decision.DENIED
     return Decision.APPROVED if getattr(value, "override_args", None) is None else Decision.EDITED
+
+
+def _waiter(run: Run, conversation: str | None, call_ids: Iterable[str], history: Sequence[Any]) -> str | None:
+    """The run that waited: the host's own word, what is remembered here, or what the history tells."""
+    known = (_waiting.get((conversation, call_id)) for call_id in call_ids)
+    return run.resumes_run_id or next(filter(None, known), None) or _writer_of(history)
 
 
 def _writer_of(history: Sequence[Any]) -> str | None:

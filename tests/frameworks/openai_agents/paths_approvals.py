@@ -9,6 +9,7 @@ from typing import Any
 
 from agents import Agent, AgentsException, HostedMCPTool, RunConfig, Runner, SQLiteSession, function_tool
 
+import stopcause
 from tests.frameworks.harness import Path_, Scripted
 from tests.frameworks.openai_agents.models import MARKER, agent, asks_hosted, calls, ran_hosted, says
 from tests.frameworks.openai_agents.paths_ends import DONE, STEPS, TOOL, look_up
@@ -80,6 +81,26 @@ async def through_json() -> None:
     state = await RunState.from_string(acting, written)
     state.approve(state.get_interruptions()[0])
     await Runner.run(acting, state)
+
+
+def elsewhere(answer: str) -> Callable[[], Any]:
+    """The state goes through a store to a process that knows nothing of the run but its id, which the program kept."""
+
+    async def path() -> None:
+        from agents import RunState  # noqa: PLC0415 - only here
+
+        acting = payer()
+        with stopcause.run("ticket-desk", run_id="ticket-17"):
+            written = (await Runner.run(acting, MARKER)).to_state().to_string()
+        stopcause.uninstrument("openai_agents")
+        stopcause.instrument("openai_agents")
+        state = await RunState.from_string(acting, written)
+        act = state.approve if answer == "y" else state.reject
+        act(state.get_interruptions()[0])
+        with stopcause.run("ticket-desk", resumes="ticket-17"):
+            await Runner.run(acting, state)
+
+    return path
 
 
 def nesting() -> Agent[Any]:
@@ -178,6 +199,21 @@ PATHS = [
     ),
     Path_("streamed-approved", "both runs streamed, in one session", ANSWERED, streamed),
     Path_("approved-through-json", "the state was written down and read again", ANSWERED, through_json),
+    Path_("approved-elsewhere", "the program names the run that waited, in another process", ANSWERED, elsewhere("y")),
+    Path_(
+        "approved-elsewhere-resuming",
+        "there the gated call ran after its yes",
+        DONE,
+        elsewhere("y"),
+        judged=1,
+    ),
+    Path_(
+        "denied-elsewhere-resuming",
+        "the same after a no",
+        ("FALSE_COMPLETE", "denied"),
+        elsewhere("n"),
+        judged=1,
+    ),
     Path_(
         "nested-approval",
         "the inner run asks, the outer one passes it on, and both wait",

@@ -18,6 +18,7 @@ from pydantic_ai import (
 )
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 
+import stopcause
 from stopcause.receipts.hooks import pydantic_ai_waits
 from tests.frameworks.harness import Path_, Scripted
 from tests.frameworks.pydantic_ai.agents import PROMPT, agent, expecting, waiting
@@ -43,6 +44,18 @@ async def _elsewhere() -> None:
     pydantic_ai_waits._waiting.clear()
     results = DeferredToolResults(approvals={"call-1": True})
     await made.run(message_history=ModelMessagesTypeAdapter.validate_json(stored), deferred_tool_results=results)
+
+
+async def _elsewhere_in_blocks() -> None:
+    """The program has ids of its own, and says there which run it was: the framework's id names no receipt."""
+    made = waiting(calls("pay"), text())
+    with stopcause.run("order-desk", run_id="order-7"):
+        stored = (await made.run(PROMPT)).all_messages_json()
+    pydantic_ai_waits._waiting.clear()
+    results = DeferredToolResults(approvals={"call-1": True})
+    history = ModelMessagesTypeAdapter.validate_json(stored)
+    with stopcause.run("order-desk", resumes="order-7"):
+        await made.run(message_history=history, deferred_tool_results=results)
 
 
 async def _half_answered() -> None:
@@ -166,6 +179,8 @@ PATHS = [
             lambda: _resumed(ToolDenied("canary-7f3a")), _ANSWERED, ("FALSE_COMPLETE", "denied")),
     *_twice("approved-elsewhere", "Another process brings the answer, with the stored history.", _elsewhere,
             _ANSWERED, _DONE),
+    *_twice("approved-elsewhere-in-block", "The same where the program has ids of its own, and says which run it was.",
+            _elsewhere_in_blocks, _ANSWERED, _DONE),
     *_twice("approved-then-fails", "The gated call ran and failed.", expecting(Scripted, _then_fails),
             _ANSWERED, ("FAILED", "tool_failure")),
     *_twice("half-answered", "One of two answers came, which the framework refuses: both stay open.",
