@@ -21,7 +21,7 @@ from stopcause import settings
 from stopcause.receipts import configuration, streams
 from stopcause.receipts.configuration import Configuration, Sink, Validator
 from stopcause.receipts.run import Run, current
-from stopcause.receipts.writer import Writer
+from stopcause.receipts.writer import Writer, flush_all
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -123,7 +123,7 @@ def flush(timeout: float | None = 5.0) -> bool:
     Returns:
         False where it is not after `timeout` seconds.
     """
-    return _writer is None or _writer.flush(timeout)
+    return flush_all(timeout)
 
 
 def run(  # noqa: PLR0913 - the ids of a run

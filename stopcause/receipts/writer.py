@@ -68,7 +68,7 @@ class Writer:
         self._beat_ns = time.monotonic_ns()
         self._drops = SimpleQueue[int]()  # how many, as they happen: counting needs no lock
         self._says: SimpleQueue[tuple[str, str | None]] = SimpleQueue()
-        self._is_closing = self._is_retired = False
+        self._is_closing = self.is_retired = False
         self._has_warned = False
         self._validators = Validators(self._config.validators, self)
 
@@ -126,7 +126,7 @@ class Writer:
         done = threading.Event()
         self._queue.put((self._reached, done))
         self._ensure_thread()
-        return done.wait(_left(until))
+        return done.wait(_left(until) if self._thread is not None else 0.0)  # without a thread nobody will say so
 
     def close(self, timeout: float = _EXIT_S) -> None:
         """Writes what it can in `timeout` seconds, then lets go of the sink. A sink that hangs keeps what it has."""
@@ -141,12 +141,12 @@ class Writer:
 
     def retire(self) -> None:
         """Another configuration holds from now on: ends when the runs that began with this one have."""
-        self._is_retired = True
+        self.is_retired = True
         self._wake()
 
     def looked(self) -> None:
         """The validators are through with one more run; one that retired may now end."""
-        if self._is_retired:
+        if self.is_retired:
             self._wake()
 
     def _wake(self) -> None:
@@ -204,7 +204,7 @@ class Writer:
     def _is_done(self) -> bool:
         if self._is_closing:
             return True
-        if not self._is_retired or self._open or not self._validators.is_idle or not self._queue.empty():
+        if not self.is_retired or self._open or not self._validators.is_idle or not self._queue.empty():
             return False
         self._validators.close()
         with contextlib.suppress(Exception):
@@ -315,7 +315,7 @@ class Writer:
             return None
         due = self._beat_ns + int(self._config.lease_s / 3 * 1e9)
         left = max(0.01, (due - time.monotonic_ns()) / 1e9)
-        return min(left, _LOOK_S) if self._is_retired else left
+        return min(left, _LOOK_S) if self.is_retired else left
 
     def _beat(self, lines: list[bytes]) -> None:
         now = time.monotonic_ns()
@@ -396,13 +396,24 @@ def _exit_until() -> float:
     return time.monotonic() + _EXIT_S
 
 
+def _all_writers() -> list[Writer]:
+    """Those in use before those that retired: a sink that hangs and was replaced takes only time that is left."""
+    return sorted(_writers, key=lambda writer: writer.is_retired)
+
+
+def flush_all(timeout: float | None) -> bool:
+    """Waits for all writers of this process, also for those that another configuration has replaced."""
+    until = None if timeout is None else time.monotonic() + timeout
+    done = [writer.flush(_left(until)) for writer in _all_writers()]
+    return all(done)
+
+
 def _before_others() -> None:
-    for writer in list(_writers):
-        writer.flush(_left(_exit_until()))
+    flush_all(_left(_exit_until()))
 
 
 def _at_exit() -> None:
-    for writer in list(_writers):
+    for writer in _all_writers():
         writer.close(max(0.0, _exit_until() - time.monotonic()))
 
 

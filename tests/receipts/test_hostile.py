@@ -102,6 +102,20 @@ def test_a_sink_that_blocks_costs_the_agent_nothing_and_the_loss_is_told() -> No
     assert spent < 2.0, "it only has to be clear that nothing waited"
 
 
+def test_a_flush_waits_for_a_sink_that_was_replaced_too() -> None:
+    blocks = Blocks()
+    with recorded() as found:
+        with capture.configured(sink=blocks):
+            with stopcause.run("a"):
+                pass
+            stopcause.configure(sink=MemorySink())
+            assert not capture.flush(0.1)
+            blocks.go.set()
+            assert capture.flush(10)
+            assert len(blocks.lines) == 2
+        assert found.lines == []
+
+
 def test_stop_receipts_have_room_that_starts_do_not_take() -> None:
     sink = Blocks()
     with capture.configured(sink=sink, queue_max=40):
@@ -420,6 +434,28 @@ with stopcause.run("a"):
 
     assert child.returncode == 0
     assert time.monotonic() - begun < 15
+
+
+def test_a_sink_that_was_replaced_and_hangs_does_not_keep_the_other_s_last_records(spool: Path) -> None:
+    program = """
+import stopcause, time
+from stopcause.receipts.sinks import Spool
+class Hangs:
+    def write(self, lines): time.sleep(3600)
+    def close(self): pass
+for _ in range(5):
+    stopcause.configure(sink=Hangs())
+    with stopcause.run("a"):
+        pass
+stopcause.configure(sink=Spool())
+with stopcause.run("b", run_id="r1"):
+    pass
+"""
+    child = python(program, spool)
+    child.communicate(timeout=30)
+
+    assert child.returncode == 0
+    assert [each["kind"] for each in spool_lines(spool)] == ["run.started", "run.stopped"]
 
 
 def test_no_home_and_no_folder_cost_nothing_but_the_records(tmp_path: Path) -> None:
