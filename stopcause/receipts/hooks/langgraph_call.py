@@ -51,7 +51,8 @@ class Call:
         self._run = run
         self._frame: FrameType | None = frame
         self._keeps: bool | None = None
-        self.graph: Any = frame.f_locals.get("self")
+        self._locals: dict[str, Any] = dict(frame.f_locals)  # asking a frame costs a copy of all of them each time
+        self.graph: Any = self._locals.get("self")
         self.thread: str | None = None
         self.place: Address | None = None
         self.limit: int | None = None
@@ -100,6 +101,9 @@ class Call:
     def let_go(self) -> None:
         """It is over: nothing of the framework's is held any longer."""
         self._frame = self.graph = None
+        self._locals = {}
 
     def _local(self, name: str) -> Any:  # noqa: ANN401 - a variable of the framework's
-        return None if self._frame is None else self._frame.f_locals.get(name)
+        if self._locals.get(name) is None and self._frame is not None:
+            self._locals = dict(self._frame.f_locals)
+        return self._locals.get(name)

@@ -72,7 +72,8 @@ def shape_of(hook: Hook, run: Run, graph: Any) -> Shape:  # noqa: ANN401 - a Pre
         named = frozenset(name for found in tools.values() for name in found if isinstance(name, str))
         shape = Shape(hook.read(run, graph, "name", str), named, frozenset(tools), tuple(bounds.values()))
         _shapes[graph] = shape
-    return shape._replace(step_timeout=hook.read(run, graph, "step_timeout", (int, float)))
+    seconds = hook.read(run, graph, "step_timeout", (int, float))
+    return shape if seconds is None else shape._replace(step_timeout=seconds)
 
 
 def is_agent(graph: Any) -> bool:  # noqa: ANN401 - a Pregel

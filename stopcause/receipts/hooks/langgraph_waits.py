@@ -138,7 +138,10 @@ def asked_in(interrupt: Any, tools: frozenset[str], tool: str | None) -> list[As
         ids = [name] if len(names) == 1 else [f"{name}/{number}" for number in range(1, len(names) + 1)]
         return [Asked(ids[i], name, i, ApprovalKind.TOOL_CALL, each) for i, each in enumerate(names)]
     if value.get("type") == "tool_approval":
-        return [Asked(name, name, 0, ApprovalKind.TOOL_CALL, _known(value, tools), value.get("tool_call_id"))]
+        asked = _known(value, tools)  # else it may be the program's own, and say anything
+        return [
+            Asked(name, name, 0, ApprovalKind.TOOL_CALL, asked, None if asked is None else value.get("tool_call_id"))
+        ]
     return [Asked(name, name, tool=tool)]
 
 
