@@ -9,6 +9,8 @@ interpreter, `self.x += value` with nothing called in between. Not here: how a r
 from __future__ import annotations
 
 import functools
+import inspect
+import logging
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -28,11 +30,13 @@ from stopcause.receipts.vocabulary import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from stopcause.receipts.configuration import Configuration
     from stopcause.receipts.faults import Fault
     from stopcause.receipts.writer import Writer
+
+log = logging.getLogger("stopcause")
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 
@@ -41,11 +45,18 @@ MOST_NOTED = 1_000  # of anything that is kept in a list: a receipt has to fit a
 
 
 def harmless(method: _F) -> _F:
-    """For what the host calls: an argument that cannot be used costs itself and a finding, never an exception."""
+    """For what the host calls: an argument that cannot be used costs itself and a finding, never an exception.
+
+    One that there is not, a misspelt one say, does not cost the others, and is said in the log.
+    """
+    names = inspect.signature(method).parameters.keys()
 
     @functools.wraps(method)
     def called(self: Notes, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as the method
         try:
+            if unknown := kwargs.keys() - names:
+                kwargs = {name: value for name, value in kwargs.items() if name in names}
+                self.say_unknown(method.__name__, unknown)
             return method(self, *args, **kwargs)
         except Exception:  # noqa: BLE001 - whatever an argument of the wrong type makes of it
             self.find("refused_value", method.__name__)
@@ -209,8 +220,11 @@ class Notes:
         output_tokens: int = 0,
         cost_usd: float = 0.0,
         finish: str | None = None,
+        **unknown: object,
     ) -> None:
         """One completed step, with what it used. `finish` is a word of `Finish`; others say nothing."""
+        if unknown:
+            self.say_unknown("step", unknown)
         if type(model_calls) is not int:
             model_calls = self._refuse("model_calls")
         if type(tool_calls) is not int:
@@ -275,10 +289,17 @@ class Notes:
         if len(self.conditions) < MOST_NOTED:
             self.conditions += ((name, kind, fired, limit, observed),)
 
-    def bounded(self, cause: StopCause, name: str, kind: str, *, limit: float | None, observed: float | None) -> None:
+    @harmless
+    def bounded(
+        self, cause: str, name: str, kind: str, *, limit: float | None = None, observed: float | None = None
+    ) -> None:
         """The framework says that a bound ended it: the condition, and the cause that it stands for."""
         self.condition(name, kind, fired=True, limit=limit, observed=observed)
-        self.say(cause, Rank.SIGNAL, Boundary.CALLBACK)
+        known = word_of(StopCause, cause)
+        if known is None:
+            self.find("refused_value", "bounded.cause")
+        else:
+            self.say(known, Rank.SIGNAL, Boundary.CALLBACK)
 
     @harmless
     def progress(self, sign: str = Sign.STATE_CHANGE) -> None:
@@ -311,6 +332,12 @@ class Notes:
             given = locals()
             fields = {name: given[name] for name in _OUTCOME_FIELDS if given[name] is not None}
             self.writer.outcome(self, fields, time.time_ns())
+
+    def say_unknown(self, method: str, names: Iterable[str]) -> None:
+        """A program used parameters that a method does not have: they are found, and named to whoever wrote it."""
+        for name in names:
+            self.find("refused_value", f"{method}.{name}")
+            log.warning("stopcause: %s() has no %s; the rest of the call holds", method, name)
 
     def find(self, code: str, where: str | None) -> None:
         """Something that the writer itself noticed: a code and a place, once each."""

@@ -586,6 +586,21 @@ def test_a_value_that_cannot_be_used_costs_only_itself(receipts: Recorded, spoil
     assert b"canary" not in b"".join(receipts.lines)
 
 
+def test_a_parameter_that_there_is_not_costs_only_itself_and_is_said(
+    receipts: Recorded, caplog: pytest.LogCaptureFixture
+) -> None:
+    with stopcause.run("a") as run:
+        run.step(tools=1)
+        run.bounded("no_cause", "max", "steps")
+        run.waiting("ap-1", owner="team:pay", due_s=1800, resume_token="t-1")  # type: ignore[call-arg]
+
+    stopped = receipts.stopped
+    assert [(each.approval_id, each.owner) for each in stopped.approvals or ()] == [("ap-1", "team:pay")]
+    assert (stopped.stop_cause, stopped.steps) == ("approval_pending", 1)
+    assert {each.where for each in stopped.findings or ()} == {"step.tools", "bounded.cause", "waiting.due_s"}
+    assert "waiting() has no due_s; the rest of the call holds" in caplog.text
+
+
 def test_what_was_refused_is_named_with_its_hook(receipts: Recorded) -> None:
     run = capture.begin("stopcause.x", "x", "1.0").start()
     run.steps = -1
