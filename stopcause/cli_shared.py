@@ -180,12 +180,17 @@ def spool_for(store: Path) -> Path | None:
 
 
 def complain_of_waiting(store: Path) -> None:
-    """Where a store has nothing because hooks report to another, that is said."""
-    from stopcause.pipeline.spool_files import has_records, is_usual
+    """Where a store has nothing because hooks report to another, or this user may not read the spool, that is said."""
+    from stopcause.pipeline.spool_files import files_of, has_records, is_usual
 
     with contextlib.suppress(InputError):  # this user has no spool
-        if not is_usual(store) and has_records(settings.spool_dir()):
-            complain(f"stopcause: {settings.spool_dir()} has records for {settings.store_path()}, the usual store.")
+        spool = settings.spool_dir()
+        try:
+            files_of(spool)
+        except OSError as error:
+            complain(f"stopcause: {spool}: {error.strerror}; what hooks left there stays there")
+        if not is_usual(store) and has_records(spool):
+            complain(f"stopcause: {spool} has records for {settings.store_path()}, the usual store.")
 
 
 def take_in_spool(spool: Path, keeper: Keeper, now: datetime) -> None:

@@ -72,6 +72,10 @@ def test_a_framework_that_there_is_not_names_those_that_there_are() -> None:
     assert result.stderr == f"stopcause: No hook for 'basic'. There is one for: {', '.join(connect.frameworks())}.\n"
 
 
+def test_a_framework_is_called_as_its_hook_too() -> None:
+    assert run("pydantic_ai").stdout == run("pydantic-ai").stdout != ""
+
+
 @pytest.mark.parametrize("name", ["../connect/ai-sdk", "ai-sdk.js", "", "."])
 def test_a_name_is_no_path(name: str) -> None:
     assert run(name).exit_code == 2

@@ -29,7 +29,7 @@ _lock = threading.Lock()
 _config = Configuration()
 _writer: Writer | None = None
 _ambient: list[Callable[[], Run | None]] = []
-_OFF = ("1", "true", "yes", "all")
+EVERYTHING = frozenset({"1", "true", "yes", "all"})  # words that turn every hook off
 
 
 def configure(  # noqa: PLR0913 - one parameter for each thing that a host may say
@@ -111,8 +111,14 @@ def _make_writer() -> None:
 
 def is_off(hook: str | None = None) -> bool:
     """Whether STOPCAUSE_DISABLED turns everything off, or this hook."""
-    words = (settings.setting("STOPCAUSE_DISABLED") or "").lower().replace(",", " ").split()
-    return any(word in _OFF or word == hook for word in words)
+    words = disabled()
+    return not EVERYTHING.isdisjoint(words) or hook in words
+
+
+def disabled() -> frozenset[str]:
+    """The words of STOPCAUSE_DISABLED, as hooks are called in Python."""
+    said = settings.setting("STOPCAUSE_DISABLED") or ""
+    return frozenset(said.lower().replace(",", " ").replace("-", "_").split())
 
 
 def flush(timeout: float | None = 5.0) -> bool:

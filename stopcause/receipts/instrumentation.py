@@ -14,7 +14,7 @@ from stopcause.receipts.hooks import SPECS, Spec
 from stopcause.receipts.hooks.guard import Hook
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
 log = logging.getLogger("stopcause")
 
@@ -33,18 +33,31 @@ def instrument(*names: str) -> tuple[str, ...]:
         ConfigurationError: There is no hook of that name; the message lists those that there are.
     """
     known = {spec.name: spec for spec in SPECS}
-    for name in names:
-        if name not in known:
-            raise ConfigurationError(f"instrument: no hook {name!r}; there are {', '.join(known)}")
+    chosen = [_called(name, known) for name in names]
+    _warn_of_misspelt(known)
     if not capture.is_off():
-        for spec in [known[name] for name in names] or SPECS:
+        for spec in chosen or SPECS:
             _turn_on(spec, is_named=bool(names))
     return tuple(_undo)
 
 
+def _called(name: object, known: Mapping[str, Spec]) -> Spec:
+    """The hook of that name, as it is written in Python or in the name of its package."""
+    spec = known.get(name.replace("-", "_")) if isinstance(name, str) else None
+    if spec is None:
+        raise ConfigurationError(f"instrument: no hook {name!r}; there are {', '.join(known)}")
+    return spec
+
+
+def _warn_of_misspelt(known: Mapping[str, Spec]) -> None:
+    """A hook that was to be off and is on, because its name is none, has to be told."""
+    for word in capture.disabled() - known.keys() - capture.EVERYTHING - {"0", "false", "no"}:
+        log.warning("stopcause: STOPCAUSE_DISABLED names no hook %r; there are %s", word, ", ".join(known))
+
+
 def uninstrument(*names: str) -> None:
     """Turns hooks off, and gives the frameworks back as they were; without names, all."""
-    for name in names or tuple(_undo):
+    for name in [each.replace("-", "_") for each in names] or tuple(_undo):
         for undo in reversed(_undo.pop(name, [])):
             try:
                 undo()

@@ -44,7 +44,7 @@ def lines_of(framework: str) -> Lines:
     Raises:
         NotFoundError: There is no such framework; the message names those that there are.
     """
-    found = _files().get(framework)
+    found = _files().get(framework.replace("_", "-"))
     if found is None:
         raise NotFoundError(f"No hook for {framework!r}. There is one for: {', '.join(frameworks())}.")
     first, *rest = found.read_text("utf-8").splitlines()

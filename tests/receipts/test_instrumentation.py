@@ -170,6 +170,27 @@ def test_a_name_that_is_no_hook_is_refused_with_those_that_are() -> None:
         stopcause.instrument("langgrph")
 
 
+def test_a_list_of_names_is_no_name() -> None:
+    with pytest.raises(ConfigurationError, match=r"no hook \['langgraph'\]"):
+        stopcause.instrument(["langgraph"])  # type: ignore[arg-type]  # what people try
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_hook_is_called_as_in_python_or_as_its_package(
+    toy: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert toy.is_dir()
+    monkeypatch.setattr(instrumentation, "SPECS", (TOY._replace(name="to_y"),))
+    monkeypatch.setenv("STOPCAUSE_DISABLED", "to-y, langraph")
+
+    assert stopcause.instrument("to-y") == ()
+    assert "STOPCAUSE_DISABLED names no hook 'langraph'; there are to_y" in caplog.text
+    monkeypatch.delenv("STOPCAUSE_DISABLED")
+    assert stopcause.instrument("to-y") == ("to_y",)
+    stopcause.uninstrument("to-y")
+    assert stopcause.instrument("to_y") == ("to_y",)
+
+
 def test_a_framework_that_is_not_installed_is_said_where_it_was_named(caplog: pytest.LogCaptureFixture) -> None:
     assert stopcause.instrument() == ()
     assert caplog.text == ""
