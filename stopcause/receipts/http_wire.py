@@ -7,6 +7,7 @@ receiver answers beyond status and `Retry-After` is read away.
 from __future__ import annotations
 
 import base64
+import encodings.idna  # noqa: F401 - what looks up a host would import it on the writer's thread, perhaps in a fork's midst
 import math
 import re
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection

@@ -29,7 +29,8 @@ def started_at(pid: int) -> int | None:
 
 
 def _read(path: str) -> str | None:
+    """As bytes first: other codecs than UTF-8 are imported when they are used, and a fork in the midst breaks that."""
     try:
-        return Path(path).read_text("ascii", "replace").strip() or None
+        return Path(path).read_bytes().decode("utf-8", "replace").strip() or None
     except OSError:
         return None

@@ -86,7 +86,7 @@ def _about_wait(run: Run, waiting: str | None, at_ns: int, approval: Draft) -> D
     draft = _head(run, Kind.APPROVAL, Boundary.CALL, at_ns)
     draft["run_id"] = waiting
     draft["attempt"] = 1
-    del draft["seq"]  # in the order of another writer, which we do not know
+    draft.pop("seq", None)  # as above
     draft["approval"] = approval
     return draft
 
@@ -138,6 +138,8 @@ def _head(run: Run, kind: Kind, boundary: Boundary, at_ns: int) -> Draft:
         "adapter": run.adapter,
         "adapter_version": __version__,
     }
+    if not run.is_ours:
+        del draft["seq"]  # in the order of another writer, which we do not know
     _put(draft, "framework", run.framework)
     _put(draft, "framework_version", run.framework_version)
     if run.traced is not None:

@@ -130,7 +130,7 @@ class Run(Waits):
             self._tell_parent(self._parent)
         if self._span is not None:
             self._mark(self._span)
-        if self.writer is not None:
+        if self.writer is not None and self.is_ours:
             self.writer.stopped(self)
 
     @harmless
@@ -198,6 +198,13 @@ class Run(Waits):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.__exit__(kind, error, traceback)
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _: object) -> Self:
+        """There is one of each: a state that is copied with its run in it goes on with the same."""
+        return self
 
     def leave(self) -> None:
         """Gives the context back. A generator that is finalised elsewhere cannot; its context is gone with it."""
@@ -307,6 +314,11 @@ class Run(Waits):
                     span.set_attribute(str(Attribute.STOP_REASON), said.reason)
                 if type(self.steps) is int and self.steps >= 0:
                     span.set_attribute(str(Attribute.STEPS), self.steps)
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this process began it. What a fork copied is the parent's, which goes on with it."""
+        return self.writer is None or self.epoch == self.writer.epoch
 
     @property
     def children_waiting(self) -> int:

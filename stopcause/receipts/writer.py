@@ -80,8 +80,7 @@ class Writer:
 
     def stopped(self, run: Run) -> None:
         """A run is over. Its receipt says what is known at this moment."""
-        if run.epoch == self.epoch:
-            self._put((self._stop, run, run.__dict__.copy(), looking.get()), is_receipt=True)
+        self._put((self._stop, run, run.__dict__.copy(), looking.get()), is_receipt=True)
 
     def progressed(self, run: Notes, at_ns: int, sign: str) -> None:
         """A run got somewhere."""

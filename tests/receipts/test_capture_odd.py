@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import inspect
 import json
@@ -199,7 +200,7 @@ def test_what_a_step_cannot_use_costs_nothing_else_of_it(receipts: Recorded) -> 
 
 def test_a_bound_with_a_cause_that_is_none_is_found(receipts: Recorded) -> None:
     with stopcause.run("a") as run:
-        run.bounded("no_cause", "max", "steps", limit=1, observed=1)  # type: ignore[arg-type]
+        run.bounded("no_cause", "max", "steps", limit=1, observed=1)
 
     assert receipts.stopped.stop_cause == "natural"
     assert receipts.stopped.findings
@@ -264,6 +265,14 @@ def test_a_span_of_an_odd_tracer_costs_only_the_trace(receipts: Recorded) -> Non
 
     assert receipts.stopped.stop_cause == "natural"
     assert receipts.stopped.trace_id is None
+
+
+def test_a_state_that_is_copied_with_its_run_in_it_goes_on_with_the_same(receipts: Recorded) -> None:
+    with stopcause.run("a") as run:
+        for copied in (copy.copy(run), copy.deepcopy({"run": run})["run"]):
+            copied.step()
+
+    assert receipts.stopped.steps == 2
 
 
 # Ends that come twice -------------------------------------------------------------------------------------------------

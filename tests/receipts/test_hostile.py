@@ -390,6 +390,29 @@ WORKERS = {
 }
 
 
+def test_what_a_forked_child_says_of_its_parent_s_run_claims_no_place_in_its_order(spool: Path) -> None:
+    program = """
+import os, stopcause
+with stopcause.run("parent", run_id="r1") as run:
+    child = os.fork()
+    if child == 0:
+        run.progress("tool_result")
+    else:
+        os.waitpid(child, 0)
+        run.progress("state_change")
+"""
+    child = python(program, spool)
+    assert child.communicate(timeout=30)[1] == b""
+
+    found = [(each["kind"], each.get("sign"), each.get("seq")) for each in spool_lines(spool)]
+    assert sorted(found, key=str) == [
+        ("run.progress", "state_change", 2),
+        ("run.progress", "tool_result", None),
+        ("run.started", None, 1),
+        ("run.stopped", None, 3),
+    ]
+
+
 @pytest.mark.parametrize("kind", list(WORKERS))
 @pytest.mark.parametrize("method", ["spawn", "forkserver", "fork"])
 def test_worker_processes_of_every_kind_record_their_own(spool: Path, tmp_path: Path, method: str, kind: str) -> None:
@@ -477,3 +500,22 @@ def test_importing_the_hook_loads_nothing_of_an_operator_s() -> None:
     done = subprocess.run([sys.executable, "-I", "-c", program], capture_output=True, check=True)
 
     assert done.stdout == b"[]\n"
+
+
+def test_nothing_is_imported_behind(spool: Path) -> None:
+    """A process may be forked at any moment. What was being imported then stays half there in the child for ever."""
+    program = """
+import sys, stopcause
+from stopcause.receipts.sinks import HttpSink, Spool, Tee
+stopcause.configure(sink=Tee(Spool(), HttpSink("http://localhost:9/nobody")))
+stopcause.run("a")
+before = set(sys.modules)
+with stopcause.run("a", thread_id="two words", labels={"a": "b"}) as run:
+    run.steps = -1
+    run.waiting("ap-1", owner="ann@example.com")
+stopcause.flush()
+print(sorted(set(sys.modules) - before))
+"""
+    out, _ = python(program, spool).communicate(timeout=30)
+
+    assert out == b"[]\n"
