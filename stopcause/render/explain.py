@@ -76,7 +76,11 @@ def _kin(it: Explained) -> list[str]:
     identity = it.facts.identity
     if identity is None:
         return []
-    others = (("started by run", identity.parent_run_id), ("resumes run", identity.resumes_run_id))
+    others = (
+        ("started by run", identity.parent_run_id),
+        ("resumes run", identity.resumes_run_id),
+        ("resumed by run", it.verdict.resolved_by),
+    )
     said = ", ".join(f"{how} {hand.whole_or_tail(run_id, 40)}" for how, run_id in others if run_id)
     return [cut(said, WIDTH)] if said else []
 
