@@ -104,14 +104,16 @@ class Run(Waits):
     def _begin(self) -> None:
         self.started_ns = time.time_ns()
         self.started_mono = time.monotonic_ns()
-        span = trace.get_current_span()
-        if span is not trace.INVALID_SPAN:
-            self._span = span
-        if self._parent is not None:
-            self._parent.children_open += 1
-        if self.writer is not None:
-            self.epoch = self.writer.epoch  # it may have been made before a fork
-            self.writer.started(self)
+        try:
+            span = trace.get_current_span()
+            if span is not trace.INVALID_SPAN:
+                self._span = span
+            if self._parent is not None:
+                self._parent.children_open += 1
+        finally:
+            if self.writer is not None:
+                self.epoch = self.writer.epoch  # it may have been made before a fork
+                self.writer.started(self)
 
     def close(self) -> None:
         """It is over. Once; what was said until here decides. A run that a fork copied is the parent's to close."""
@@ -126,12 +128,14 @@ class Run(Waits):
     def _end(self) -> None:
         self.stopped_ns = time.time_ns()
         self.stopped_mono = time.monotonic_ns()
-        if self._parent is not None:
-            self._tell_parent(self._parent)
-        if self._span is not None:
-            self._mark(self._span)
-        if self.writer is not None and self.is_ours:
-            self.writer.stopped(self)
+        try:
+            if self._parent is not None:
+                self._tell_parent(self._parent)
+            if self._span is not None:
+                self._mark(self._span)
+        finally:
+            if self.writer is not None and self.is_ours:
+                self.writer.stopped(self)
 
     @harmless
     def end(
@@ -278,9 +282,12 @@ class Run(Waits):
         return True
 
     def went_on(self) -> None:
-        """The host began another framework run: what left the first one did not end this run."""
+        """The host began another framework run: what left the first one did not end this run.
+
+        A framework's own run stays what it said: one inside of it takes nothing back.
+        """
         kept = tuple(each for each in self.said if each.rank in (Rank.HOST, Rank.RETURNED))
-        if len(kept) < len(self.said) and not self._is_adopting:
+        if self._adopted and not self._is_adopting and len(kept) < len(self.said):
             self.said = kept
             self.find("went_on", None)
 

@@ -288,6 +288,16 @@ def test_a_run_that_waits_again_does_not_wait_for_what_it_brought(receipts: Reco
 # Nesting --------------------------------------------------------------------------------------------------------------
 
 
+def test_a_framework_s_run_that_waits_still_does_where_one_begins_inside_of_it(receipts: Recorded) -> None:
+    outer = capture.begin("stopcause.x", "x", "1.0").start()
+    outer.waiting("ap-1")
+    capture.begin("stopcause.x", "x", "1.0", parent=outer).start().end()
+    outer.end()
+
+    stopped = receipts.receipts[-1]
+    assert (stopped.run_id, stopped.stop_cause) == (outer.run_id, "approval_pending")
+
+
 @pytest.mark.parametrize(
     ("decision", "verdict"),
     [("approved", ("FALSE_COMPLETE", "no_contract")), ("denied", ("FALSE_COMPLETE", "denied"))],

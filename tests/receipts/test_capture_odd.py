@@ -304,12 +304,13 @@ def test_a_run_that_is_entered_twice_leaves_the_context_as_it_was(receipts: Reco
     assert b'"code":"run_reused"' in b"".join(receipts.lines)
 
 
-@pytest.mark.usefixtures("receipts")
 @pytest.mark.parametrize(
     ("owner", "name"),
     [(Run, "say"), (Run, "_raised"), (Run, "_mark"), (Run, "_tell_parent"), (Writer, "started"), (Writer, "stopped")],
 )
-def test_a_fault_of_ours_is_never_the_host_s(monkeypatch: pytest.MonkeyPatch, owner: type, name: str) -> None:
+def test_a_fault_of_ours_is_never_the_host_s(
+    receipts: Recorded, monkeypatch: pytest.MonkeyPatch, owner: type, name: str
+) -> None:
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("ours")
 
@@ -321,6 +322,20 @@ def test_a_fault_of_ours_is_never_the_host_s(monkeypatch: pytest.MonkeyPatch, ow
         assert caught.value is wrong
         assert wrong.__context__ is None
         monkeypatch.undo()
+
+    if owner is Run:
+        assert [stopped.agent for stopped in receipts.receipts] == ["a", "outer"]
+
+
+def test_a_tracer_that_fails_costs_only_the_trace(receipts: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> trace.Span:
+        raise RuntimeError("no context here")
+
+    monkeypatch.setattr(trace, "get_current_span", broken)
+    with stopcause.run("a"):
+        pass
+
+    assert len(receipts.lines) == 2
 
 
 # The thread behind ----------------------------------------------------------------------------------------------------
