@@ -70,8 +70,10 @@ class AgentCall(Call):
     def _bound(self, limits: object) -> None:
         for name, (kind, unit) in _LIMITS.items():
             value = limits.get(name) if isinstance(limits, dict) else None
-            if isinstance(value, int) and not isinstance(value, bool):
+            if type(value) is int:
                 self.run.limit(name, kind, value, unit=unit)
+            elif value is not None:
+                self.run.find("refused_value", f"{self.hook.adapter}:limits.{name}")
 
     def _continue(self, prompt: object) -> None:
         """A checkpoint is resumed by one block as the input; the last run that paused here is the one."""
@@ -233,7 +235,7 @@ class AgentCall(Call):
         run_id = self.run.run_id
         self.run.waiting(
             f"{run_id}/{_CHECKPOINT}", ApprovalKind.EXTERNAL,
-            resume_token=self.session, resumable=True if self.session else None,
+            resume_token=self.resume_token, resumable=True if self.session else None,
         )  # fmt: skip
         self._waiting.add(self.place, _CHECKPOINT, Asked(ApprovalKind.EXTERNAL, run_id=run_id))
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from stopcause.receipts.causes import Rank
 from stopcause.receipts.faults import chain_of, is_cancelled
 from stopcause.receipts.hooks.strands_causes import cause_of
+from stopcause.receipts.identifiers import is_personal
 from stopcause.receipts.run import current
 from stopcause.receipts.vocabulary import ApprovalKind, Boundary, StopCause
 
@@ -164,6 +165,7 @@ class Call:
             if self.outer is not None:
                 self.outer.is_child_cut_off = is_cancelled(error)
                 self.outer.child_fault = None if cause is None else (error, cause)
+            self._give_back()
             self.run.end(error, boundary=Boundary.EXCEPTION, cause=cause, reason=self.reason)
 
     def ended(self) -> None:
@@ -175,6 +177,7 @@ class Call:
     def left(self) -> None:
         """Its reader went away."""
         if self._is_first_end():
+            self._give_back()
             self.run.end(GeneratorExit(), boundary=Boundary.EVENT_STREAM)
 
     def _is_first_end(self) -> bool:
@@ -199,20 +202,29 @@ class Call:
         self.run.thread_id = self.run.thread_id or self.session
         self.place = self.session or id(self.owner)
 
+    @property
+    def resume_token(self) -> str | None:
+        """What names the paused state."""
+        if self.session is not None and is_personal(self.session):
+            self.run.find("refused_value", f"{self.hook.adapter}:session_id")
+            return None
+        return self.session
+
     def wait(self, interrupts: Sequence[Any]) -> None:
         """It stops for these interrupts.
 
-        With a session they can be resumed from it, and its name is the resume token. Without one, only the live object
-        keeps them: then there is no token, and nothing is said about `resumable`, which is true until the process ends.
+        With a session they can be resumed from it, and its name is the resume token, unless it is a person's handle.
+        Without one, only the live object keeps them: then there is no token, and nothing is said about `resumable`,
+        which is true until the process ends.
         """
         keeper = self if self.session or self.outer is None or not self.outer.keeps_children else self.outer
-        session = keeper.session
+        session, token = keeper.session, keeper.resume_token
         for interrupt in interrupts:
             interrupt_id = str(interrupt.id)
             asked = self._asked(interrupt_id)
             self.run.waiting(
                 interrupt_id, asked.kind, tool=asked.tool, tool_call_id=asked.tool_call_id, raised_by=asked.run_id,
-                resume_token=session, resumable=True if session else None, metadata=interrupt.reason,
+                resume_token=token, resumable=True if session else None, metadata=interrupt.reason,
             )  # fmt: skip
             call_id = None if asked.run_id else asked.tool_call_id  # a child's call is decided in the child
             self._waiting.add(self.place, interrupt_id, asked._replace(tool_call_id=call_id, run_id=self.run.run_id))
@@ -238,6 +250,11 @@ class Call:
     def taken(self) -> None:
         """The framework took the answers: another run cannot bring them again."""
         self._waiting.forget(self.place, self.answered)
+
+    def _give_back(self) -> None:
+        """It failed: what was answered and has not been carried out waits as before, and may be answered again."""
+        for approval_id, asked in self.answered.items():
+            self._waiting.add(self.place, approval_id, asked)
 
     def decided(self, tool_call_id: object, *, is_denied: bool) -> None:
         """The hook that asked before a call has let it through, or has cancelled it."""

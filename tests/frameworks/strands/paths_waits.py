@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from strands import Agent, tool
+from strands.hooks import BeforeToolCallEvent
 from strands.session.file_session_manager import FileSessionManager
 from strands.types.tools import ToolContext
 
@@ -72,6 +73,28 @@ def _new_prompt() -> None:
     made = _payer()
     made("Go.")
     failing(lambda: made("Something else."))
+
+
+def _answered_again() -> None:
+    """The hook that asked fails once it has the answer; the same answer is given again."""
+    failures = [ValueError("canary-7f3a")]
+
+    def callback(event: Any) -> None:
+        event.interrupt("approval")
+        if failures:
+            raise failures.pop()
+
+    made = agent(call("pay"), say(), hooks=[answers_with(BeforeToolCallEvent, callback)])
+    result = made("Go.")
+    failing(lambda: made(answers(result)))
+    made(answers(result))
+
+
+def _answered_in_a_block() -> None:
+    made = _payer(then=[say()])
+    result = made("Go.")
+    with stopcause.run("desk"):
+        made(answers(result))
 
 
 def _wrong_answer() -> None:
@@ -283,6 +306,18 @@ PATHS = [
         ("WAITING", "answered"),
         lambda: _sub_agent(is_answered=True),
         ROUTED,
+    ),
+    Path_(
+        "answered-again",
+        "What the answer resumed failed before the call; the same answer again let it run.",
+        ("WAITING", "answered"),
+        _answered_again,
+    ),
+    Path_(
+        "answered-in-a-block",
+        "A block of the program's own brings the answer: it is told all the same.",
+        ("WAITING", "answered"),
+        _answered_in_a_block,
     ),
     Path_("before-tools", "A hook asks before the whole batch of calls.", ("WAITING_UNROUTED", "owner"), _before_tools),
     Path_(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from strands import tool
 from strands.hooks import BeforeModelCallEvent
 from strands.multiagent import GraphBuilder, Swarm
+from strands.session.file_session_manager import FileSessionManager
 
 import stopcause
 from stopcause.receipts.testing import recorded
@@ -122,6 +124,17 @@ def test_no_content_in_records_logs_or_spans(
         assert mark not in written
         assert mark not in logged
         assert mark not in marked
+
+
+@pytest.mark.parametrize("name", ["someone@example.org", "+49 170 1234567"])
+def test_a_session_that_is_called_like_a_person(name: str, tmp_path: Path) -> None:
+    """The name of a session is what resumes it, and is not told where it may be a person's."""
+    manager = FileSessionManager(name, storage_dir=str(tmp_path))
+    with recorded() as receipts:
+        agent(call("pay"), hooks=[ask_before("pay")], session_manager=manager)("Go.")
+        assert name.encode() not in b"\n".join(receipts.lines)
+        (wait,) = receipts.stopped.approvals or ()
+        assert (wait.resumable, receipts.stopped.thread_id[:5]) == (True, "hmac:")
 
 
 def test_a_mark_would_be_found() -> None:
