@@ -66,6 +66,7 @@ def install(hook: Hook) -> Callable[[], None]:
     undo_ambient = capture.ambient(lambda: listener.run_of(var_child_runnable_config.get()))
 
     def undo() -> None:
+        hook.is_on = False  # for a configuration that has the handler in it, and is used again
         undo_ambient()
         hooks = context._configure_hooks  # noqa: SLF001 - see above
         hooks[:] = [each for each in hooks if each[0] is not variable]
