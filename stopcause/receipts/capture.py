@@ -82,7 +82,8 @@ def configured(**options: Any) -> Iterator[None]:  # noqa: ANN401 - those of `co
         configure(**options)
         yield
     finally:
-        flush()
+        if _writer is not None:  # only its own: another's sink may never take what it was given
+            _writer.flush(5.0)
         _become(*before)
 
 
