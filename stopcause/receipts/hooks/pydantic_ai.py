@@ -77,7 +77,7 @@ def _watched_execute(hook: Hook, theirs: Any, watches: Watches) -> Any:  # noqa:
         watch: Watch | None = None
         call: Call | None = None
         with hook.guard("tool_began"):
-            watch = watches.get(self.ctx.run_id)
+            watch = watches.get(getattr(self.ctx, "run_id", None) or "")
             call = watch.tool_began(validated) if watch else None
         if watch is None or call is None:
             return await theirs(self, validated, *args, **options)
@@ -166,7 +166,7 @@ class _Watched(contextlib.AbstractAsyncContextManager[Any], contextlib.AsyncCont
         if watch is None:
             return
         with self._hook.guard("leave"):
-            self._watches.pop(self._key or "", None)
+            self._forget(watch)
             watch.leave()
         with self._hook.ending("end", watch.run):
             watch.run.start()  # a setup that failed did not get so far
@@ -176,9 +176,13 @@ class _Watched(contextlib.AbstractAsyncContextManager[Any], contextlib.AsyncCont
                 cause = None if error is None else class_cause(error)
                 watch.run.end(error, boundary=Boundary.EXCEPTION if error else Boundary.CALL, cause=cause)
 
+    def _forget(self, watch: Watch) -> None:
+        if self._watches.get(self._key or "") is watch:  # else another run has been given the same id
+            del self._watches[self._key or ""]
+
     def __del__(self) -> None:
         watch = self._watch
         if watch is not None:
-            self._watches.pop(self._key or "", None)
+            self._forget(watch)
             with self._hook.ending("abandoned", watch.run):
                 watch.abandoned()

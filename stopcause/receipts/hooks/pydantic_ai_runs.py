@@ -56,7 +56,7 @@ class Watch:
         self._conversation: str | None = None
         self._approved: frozenset[str] = frozenset()
         self._calls: set[str] = set()
-        self._faults: dict[int, str] = {}
+        self._faults: dict[object, str] = {}
 
     # It starts --------------------------------------------------------------------------------------------------------
 
@@ -134,7 +134,7 @@ class Watch:
         if call.is_valid:
             self._ran(call)
         if name not in _AGAIN:
-            self._faults[id(error)] = call.tool or ""
+            self._faults[_mark_of(error)] = call.tool or ""
         elif call.is_valid:
             self.run.tool_errors_recovered += 1
         else:
@@ -209,7 +209,8 @@ class Watch:
 
     def _tool_of(self, error: BaseException) -> str | None:
         """The tool that an exception came out of; an empty name where the model made the tool up."""
-        return next((self._faults[id(link)] for link in chain_of(error) if id(link) in self._faults), None) or None
+        marks = map(_mark_of, chain_of(error))
+        return next((self._faults[mark] for mark in marks if mark in self._faults), None) or None
 
     def _read(self, ctx: Any) -> messages.Seen:  # noqa: ANN401 - `GraphRunContext`
         run = self.run
@@ -234,6 +235,14 @@ class Watch:
 
 
 _OF_THE_MODEL = (StopCause.MODEL_FAILURE, StopCause.QUOTA, StopCause.MALFORMED_CALL, StopCause.CONTENT_FILTER)
+
+
+def _mark_of(error: BaseException) -> object:
+    """What tells an exception from another without holding it: an address is soon used again, and a place is not."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return id(error), type(error), at and (at.tb_frame.f_code, at.tb_lasti)
 
 
 def _numbers(usage: object) -> dict[str, float]:

@@ -24,6 +24,7 @@ from pydantic_ai.usage import UsageLimits
 
 import stopcause
 from stopcause.receipts import capture, testing
+from stopcause.receipts.hooks import pydantic_ai_runs
 from stopcause.receipts.notes import Notes
 from stopcause.receipts.run import Run, current
 from tests.frameworks.harness import Scripted
@@ -278,6 +279,24 @@ def test_a_run_whose_end_cannot_be_read_is_over(act: Any, place: str, monkeypatc
         stopped = receipts.stopped
     assert stopped.stop_cause == "unknown"
     assert ("hook_failed", "stopcause.pydantic_ai:end") in [(each.code, each.where) for each in stopped.findings or ()]
+
+
+def test_an_address_that_is_used_again_is_no_fault_of_the_tool() -> None:
+    def marked(raising: Callable[[], Any]) -> Any:
+        try:
+            raising()
+        except ValueError as error:
+            return pydantic_ai_runs._mark_of(error)  # and the exception is gone
+
+    def tool() -> None:
+        raise ValueError
+
+    def model() -> None:
+        raise ValueError
+
+    first, second = marked(tool), marked(model)
+    assert first[:2] == second[:2]  # an exception of the same class at the same address
+    assert first != second
 
 
 def test_agents_that_are_instrumented_stay_so(hooked: testing.Recorded) -> None:
