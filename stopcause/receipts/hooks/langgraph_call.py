@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from stopcause.receipts.run import Run
 
 BREAKPOINTS = ("interrupt_before", "interrupt_after")
+_IN_MEMORY = ("langgraph.checkpoint.memory", "InMemorySaver")
 _CALLBACKS = "langchain_core.callbacks."
 _OURS = "stopcause.receipts.hooks."
 
@@ -73,6 +74,12 @@ class Call:
         if self._keeps is None:
             self._keeps = self._local("checkpointer") is not None
         return self._keeps
+
+    @property
+    def outlives(self) -> bool:
+        """Whether what it keeps is there after this process: LangGraph's own saver in memory keeps it no longer."""
+        kind = type(self._local("checkpointer"))
+        return self.keeps and (kind.__module__, kind.__name__) != _IN_MEMORY
 
     @property
     def status(self) -> str | None:

@@ -121,7 +121,7 @@ class Pause:
         if not self.is_on:
             return
         checkpoint = self._call.checkpoint
-        token = waits.resume_token(self._call.thread, checkpoint) if self._call.keeps else None
+        token = waits.resume_token(self._call.thread, checkpoint) if self._call.outlives else None
         asked = {name: self._asked(name) for name in self._interrupts}
         if not asked:
             asked = {"": [waits.Asked(checkpoint or self._run.run_id, None, kind=ApprovalKind.CONFIRMATION)]}
@@ -130,7 +130,7 @@ class Pause:
                 self._say_one(each, name, token)
             if self._outer is not None:
                 self._outer.child_asked(name, self._run.run_id, several)
-        if token is not None:
+        if self._call.keeps:
             everything = tuple(each for several in asked.values() for each in several)
             memory.keep(
                 self._call.place, waits.Paused(self._run.run_id, everything, {}, waits.weakly(self._call.saver))
@@ -150,7 +150,7 @@ class Pause:
             tool_call_id=asked.tool_call_id,
             raised_by=self._children[name][0] if name in self._children else None,
             resume_token=token,
-            resumable=token is not None,
+            resumable=True if self._call.outlives else None if self._call.keeps else False,
             boundary=Boundary.CALLBACK,
             metadata=getattr(self._interrupts.get(name), "value", None),
         )

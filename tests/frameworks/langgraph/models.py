@@ -10,6 +10,7 @@ from langchain.agents import create_agent
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 
 from tests.frameworks.harness import Scripted
@@ -75,6 +76,10 @@ def agent(*answers: Any, tools: Sequence[Callable[..., Any]] = (look_up, close_t
     """An agent of these answers."""
     options.setdefault("name", "ticket-agent")
     return create_agent(ChatScripted(answers=list(answers)), list(tools), **options).with_config(LIMIT)
+
+
+class Durable(InMemorySaver):
+    """Stands for a saver that a process does not take with it: what matters is that it is not the one in memory."""
 
 
 class State(TypedDict, total=False):

@@ -9,7 +9,6 @@ from langchain.agents.structured_output import ToolStrategy
 from langchain_core.messages import ToolMessage
 from langchain_core.runnables import RunnableLambda
 from langchain_core.tools import InjectedToolCallId, tool
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint, task
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.types import Command
@@ -74,7 +73,7 @@ def plain() -> None:
 
 
 def kept() -> None:
-    graph(models.collect, models.store, checkpointer=InMemorySaver()).invoke({"done": []}, models.thread())
+    graph(models.collect, models.store, checkpointer=models.Durable()).invoke({"done": []}, models.thread())
 
 
 async def side_by_side() -> None:
@@ -131,7 +130,7 @@ def twice_in_block() -> None:
 
 
 def on_thread_again() -> None:
-    made, config = agent(say(), checkpointer=InMemorySaver()), models.thread()
+    made, config = agent(say(), checkpointer=models.Durable()), models.thread()
     made.invoke(models.ASK, config)
     made.invoke(models.ASK, config)
 

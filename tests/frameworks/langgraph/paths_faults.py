@@ -11,7 +11,6 @@ from langchain.agents.middleware import ModelFallbackMiddleware, ToolRetryMiddle
 from langchain.agents.structured_output import ToolStrategy
 from langchain_core import exceptions
 from langchain_core.messages import ToolMessage
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 from langgraph.types import RetryPolicy
 
@@ -197,7 +196,7 @@ def drained() -> None:
         return {"done": ["collect"]}
 
     with contextlib.suppress(langgraph.errors.GraphDrained):
-        made = graph(told_to_go, models.store, checkpointer=InMemorySaver())
+        made = graph(told_to_go, models.store, checkpointer=models.Durable())
         made.invoke({"done": []}, models.thread(), control=control)
 
 

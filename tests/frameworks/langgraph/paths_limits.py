@@ -10,7 +10,6 @@ from typing import Any
 import langgraph.errors
 from langchain.agents import create_agent
 from langchain.agents.middleware import ModelCallLimitMiddleware, PIIMiddleware, ToolCallLimitMiddleware, before_model
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 
 import stopcause
@@ -58,7 +57,7 @@ def model_calls(behaviour: Any) -> Any:
 
 def model_calls_of_thread() -> None:
     limit = ModelCallLimitMiddleware(thread_limit=3, exit_behavior="end")
-    made = agent(call("look_up"), say(), call("look_up"), middleware=[limit], checkpointer=InMemorySaver())
+    made = agent(call("look_up"), say(), call("look_up"), middleware=[limit], checkpointer=models.Durable())
     config = models.thread()
     made.invoke(models.ASK, config)
     made.invoke(models.ASK, config)

@@ -27,7 +27,7 @@ _GATED = {"look_up": False, "close_ticket": True}
 def gated(*answers: Any, keeps: bool = True, **options: Any) -> Any:
     """An agent that may close a ticket when somebody says yes."""
     middleware = [HumanInTheLoopMiddleware(interrupt_on=_GATED, **options)]
-    return agent(*answers, middleware=middleware, checkpointer=InMemorySaver() if keeps else None)
+    return agent(*answers, middleware=middleware, checkpointer=models.Durable() if keeps else None)
 
 
 def decided(*decisions: Any) -> Any:
@@ -42,6 +42,12 @@ def asked() -> None:
 async def asked_async() -> None:
     stream = gated(call("look_up"), call("close_ticket")).astream(models.ASK, models.thread(), stream_mode="updates")
     assert [item async for item in stream]
+
+
+def asked_in_memory() -> None:
+    middleware = [HumanInTheLoopMiddleware(interrupt_on=_GATED)]
+    made = agent(call("close_ticket"), middleware=middleware, checkpointer=InMemorySaver())
+    made.invoke(models.ASK, models.thread())
 
 
 def asked_unkept() -> None:
@@ -81,7 +87,7 @@ def resumed_again() -> None:
             raise failures.pop()
         return {"done": [given]}
 
-    made, config = graph(models.collect, ask, checkpointer=InMemorySaver()), models.thread()
+    made, config = graph(models.collect, ask, checkpointer=models.Durable()), models.thread()
     made.invoke({"done": []}, config)
     with contextlib.suppress(Scripted):
         made.invoke(Command(resume="that one"), config)
@@ -110,11 +116,11 @@ def ask_number(_state: models.State) -> models.State:
 
 
 def question() -> None:
-    graph(models.collect, ask_name, checkpointer=InMemorySaver()).invoke({"done": []}, models.thread())
+    graph(models.collect, ask_name, checkpointer=models.Durable()).invoke({"done": []}, models.thread())
 
 
 def question_answered() -> None:
-    made, config = graph(models.collect, ask_name, checkpointer=InMemorySaver()), models.thread()
+    made, config = graph(models.collect, ask_name, checkpointer=models.Durable()), models.thread()
     made.invoke({"done": []}, config)
     made.invoke(Command(resume="the one of yesterday"), config)
 
@@ -124,7 +130,7 @@ def question_in_tool() -> None:
         """Asks."""
         return str(interrupt("Which customer?"))
 
-    made = agent(call("ask_customer"), say(), tools=[ask_customer], checkpointer=InMemorySaver())
+    made = agent(call("ask_customer"), say(), tools=[ask_customer], checkpointer=models.Durable())
     config = models.thread()
     made.invoke(models.ASK, config)
     made.invoke(Command(resume="that one"), config)
@@ -136,7 +142,7 @@ def question_in_subgraph() -> None:
     def ask_inner(state: models.State) -> Any:
         return inner.invoke(state)
 
-    made, config = graph(ask_inner, checkpointer=InMemorySaver()), models.thread()
+    made, config = graph(ask_inner, checkpointer=models.Durable()), models.thread()
     made.invoke({"done": []}, config)
     made.invoke(Command(resume="that one"), config)
 
@@ -155,7 +161,7 @@ async def two_questions() -> None:
         builder.add_node(node.__name__, node)
         builder.add_edge(START, node.__name__)
     made, config = (
-        builder.compile(name="ticket-graph", checkpointer=InMemorySaver()).with_config(models.LIMIT),
+        builder.compile(name="ticket-graph", checkpointer=models.Durable()).with_config(models.LIMIT),
         models.thread(),
     )
     result = await made.ainvoke({}, config)
@@ -169,12 +175,12 @@ class _Two(TypedDict, total=False):
 
 
 def breakpoint_before() -> None:
-    made = graph(models.collect, models.store, checkpointer=InMemorySaver(), interrupt_before=["store"])
+    made = graph(models.collect, models.store, checkpointer=models.Durable(), interrupt_before=["store"])
     made.invoke({"done": []}, models.thread())
 
 
 async def breakpoint_after() -> None:
-    made = graph(models.acollect, models.store, checkpointer=InMemorySaver())
+    made = graph(models.acollect, models.store, checkpointer=models.Durable())
     await made.ainvoke({"done": []}, models.thread(), interrupt_after=["acollect"])
 
 
@@ -184,13 +190,13 @@ def breakpoint_inside() -> None:
     def ask_inner(state: models.State) -> Any:
         return inner.invoke(state)
 
-    graph(ask_inner, checkpointer=InMemorySaver()).invoke({"done": []}, models.thread())
+    graph(ask_inner, checkpointer=models.Durable()).invoke({"done": []}, models.thread())
 
 
 def question_in_task() -> None:
     """The functional way: resumed, with the answer in the same call."""
 
-    @entrypoint(checkpointer=InMemorySaver())
+    @entrypoint(checkpointer=models.Durable())
     def ticket(asked: str) -> str:
         return f"{asked} {interrupt('Which customer?')}"
 
@@ -200,7 +206,7 @@ def question_in_task() -> None:
 
 
 def breakpoint_passed() -> None:
-    made = graph(models.collect, models.store, checkpointer=InMemorySaver(), interrupt_before=["store"])
+    made = graph(models.collect, models.store, checkpointer=models.Durable(), interrupt_before=["store"])
     config = models.thread()
     made.invoke({"done": []}, config)
     made.invoke(None, config)
@@ -215,7 +221,7 @@ def helper_asks() -> None:
         """Asks another agent."""
         return str(helper.invoke(models.ASK)["messages"][-1].content)
 
-    made, config = agent(call("ask_helper"), say(), tools=[ask_helper], checkpointer=InMemorySaver()), models.thread()
+    made, config = agent(call("ask_helper"), say(), tools=[ask_helper], checkpointer=models.Durable()), models.thread()
     made.invoke(models.ASK, config)
     made.invoke(decided({"type": "approve"}), config)
 
@@ -227,7 +233,7 @@ def helper_asks_once() -> None:
         """Asks another agent."""
         return str(helper.invoke(models.ASK))
 
-    agent(call("ask_helper"), tools=[ask_helper], checkpointer=InMemorySaver()).invoke(models.ASK, models.thread())
+    agent(call("ask_helper"), tools=[ask_helper], checkpointer=models.Durable()).invoke(models.ASK, models.thread())
 
 
 def asked_in_block() -> None:
@@ -250,7 +256,7 @@ def swallowed() -> None:
             return ask_name(state)
         return {"done": ["careless"]}
 
-    graph(careless, models.store, checkpointer=InMemorySaver()).invoke({"done": []}, models.thread())
+    graph(careless, models.store, checkpointer=models.Durable()).invoke({"done": []}, models.thread())
 
 
 _YES = {"type": "approve"}
@@ -275,6 +281,8 @@ PATHS = [
     Path_("edited", "A yes with changes: what was changed ran.", _ANSWERED, answered(_EDIT)),
     Path_("approved-in-part", "One question for two calls: a yes and a no.", _ANSWERED,
           answered(_YES, _NO, tools=("close_ticket", "close_ticket"))),
+    Path_("approval-in-memory", "Routed, yet only this process keeps the paused state.",
+          ("WAITING_UNROUTED", "resume_token"), asked_in_memory, _ROUTED),
     Path_("approval-given-up", "A new question on the thread: nobody can answer the old one any more.",
           ("BOUNDED_STOP", "approval_denied"), given_up),
     Path_("resumed-again", "What took the wait up failed before the gated call; the next run takes it up again.",
