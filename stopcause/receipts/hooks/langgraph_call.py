@@ -105,6 +105,13 @@ class Call:
         saver = self.saver
         return Address(id(saver) if hasattr(saver, "storage") else type(saver).__name__, thread, namespace)
 
+    @property
+    def pending(self) -> list[Any]:
+        """The interrupts of the state that it goes on from: `(task, channel, value)` beside the checkpoint."""
+        loop = self._local("loop")
+        writes = None if loop is None else self.hook.read(self._run, loop, "checkpoint_pending_writes", list)
+        return [each for write in writes or () if write[1] == "__interrupt__" for each in write[2]]
+
     def let_go(self) -> None:
         """It is over: nothing of the framework's is held any longer."""
         self._frame = self.graph = None

@@ -63,9 +63,21 @@ class Pause:
             return
         if self.is_resuming:
             self._take_up(paused)
-        elif not paused.answers and paused.saver() is not None and paused.saver() is self._call.saver:
+        elif (
+            paused.run_id is not None
+            and not paused.answers
+            and paused.saver() is not None
+            and paused.saver() is self._call.saver
+        ):
             for each in paused.asked:
                 self._run.withdrawn(paused.run_id, each.approval_id)
+
+    def begun(self) -> None:
+        """The first superstep. What a run of another process waits for is in the state that this one goes on from."""
+        if self.is_resuming and self._outer is None and self._taken is None:
+            asked = [each for one in self._call.pending for each in waits.asked_in(one, self._tools, None)]
+            if asked:
+                self._take_up(waits.Paused(None, tuple(asked)))
 
     def _take_up(self, paused: waits.Paused) -> None:
         answers = waits.answers_to(paused, self.resume, self._tools)
@@ -78,7 +90,8 @@ class Pause:
         """A run that took a wait up has failed: the next one takes it up again, with the answers that the graph has."""
         paused, self._taken = self._taken, None
         if paused is not None:
-            kept = {name: answer for name, answer in paused.answers.items() if name not in self._run.ran}
+            ran = dict.fromkeys(self._run.ran, waits.Answer())  # nothing more is to be done about these
+            kept = {name: ran.get(name, answer) for name, answer in paused.answers.items()}
             memory.give_back(self._call.place, paused._replace(answers=kept))
 
     def let_run(self, tool: str | None) -> str | None:

@@ -93,10 +93,12 @@ class GraphRun:
             self._drive(1)
             if step == self._step or type(step) is not int:
                 return
-            self._step = step
+            is_first, self._step = self._step is None, step
             self.run.steps = (self.run.steps or 0) + 1
             self.pause.went_on()
             self._survived()
+        if is_first:
+            self.pause.begun()
 
     def node_ended(self, node: str, outputs: object) -> None:
         """A node is done. One of a middleware's may have sent the graph to its end."""

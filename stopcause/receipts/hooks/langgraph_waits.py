@@ -66,13 +66,13 @@ class Paused(NamedTuple):
     """A run that waits.
 
     Attributes:
-        run_id: Its id.
+        run_id: Its id; None where it was another process's.
         asked: For what.
         answers: What a run brought that took it up and failed.
         saver: Gives what keeps its state, while that lives.
     """
 
-    run_id: str
+    run_id: str | None
     asked: tuple[Asked, ...]
     answers: Mapping[str, Answer] = {}
     saver: Callable[[], Any] = lambda: None

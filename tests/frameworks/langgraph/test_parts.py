@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterator
 from types import SimpleNamespace
 
 import pytest
+from langchain.agents.middleware import HumanInTheLoopMiddleware
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.errors import GraphInterrupt
 from langgraph.types import Command, Interrupt, interrupt
@@ -17,6 +19,7 @@ from stopcause.receipts.hooks.langgraph_waits import Address, Answer, Asked, Mem
 from stopcause.receipts.hooks.langgraph_words import ending_of, finish_of
 from stopcause.receipts.testing import recorded
 from stopcause.receipts.vocabulary import ApprovalKind, Decision, Finish
+from tests.frameworks.harness import Scripted
 from tests.frameworks.langgraph import models
 
 _TOOLS = frozenset({"pay", "refund"})
@@ -102,7 +105,36 @@ def test_one_thread_id_in_two_savers_is_two_threads() -> None:
     stopcause.uninstrument("langgraph")
     first, second, *resuming = receipts.receipts
     assert [each.resumes_run_id for each in resuming] == [first.run_id, second.run_id]
-    assert not [each for each in receipts.records if '"withdrawn"' in str(each)]
+    assert not [line for line in receipts.lines if b"withdrawn" in line]
+
+
+def test_a_resume_in_another_process_names_what_it_answers() -> None:
+    """There nothing is remembered; the interrupts are in the saved state. Here the hook is made anew instead."""
+    config, saver = models.thread(), models.Durable()
+    with recorded() as receipts:
+        for given in ({"done": []}, Command(resume="yes"), {"done": []}):
+            stopcause.instrument("langgraph")
+            models.graph(models.collect, _ask, checkpointer=saver).invoke(given, config)
+            stopcause.uninstrument("langgraph")
+    waiting, resuming, anew = receipts.receipts
+    assert resuming.answers == tuple(each.approval_id for each in waiting.approvals or ())
+    assert (resuming.resumes_run_id, anew.answers) == (None, None)
+
+
+def test_what_was_carried_out_is_not_given_up() -> None:
+    """The gated call ran and the next one failed; then the thread goes on with something else."""
+    middleware = [HumanInTheLoopMiddleware(interrupt_on={"close_ticket": True})]
+    answers = [models.call("close_ticket"), Scripted("of a customer"), models.say()]
+    made, config = models.agent(*answers, middleware=middleware, checkpointer=models.Durable()), models.thread()
+    stopcause.instrument("langgraph")
+    with recorded() as receipts:
+        made.invoke(models.ASK, config)
+        with contextlib.suppress(Scripted):
+            made.invoke(Command(resume={"decisions": [{"type": "approve"}]}), config)
+        made.invoke(models.ASK, config)
+    stopcause.uninstrument("langgraph")
+    assert [each.stop_cause for each in receipts.receipts] == ["approval_pending", "model_failure", "natural"]
+    assert not [line for line in receipts.lines if b"withdrawn" in line]
 
 
 def test_a_block_in_a_node_has_the_graph_in_it() -> None:
