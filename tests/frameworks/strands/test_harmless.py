@@ -206,7 +206,8 @@ def test_what_is_wrapped_looks_as_before() -> None:
 def test_no_name_of_ours_takes_an_argument_of_the_programs(name: str) -> None:
     """All that the framework does not know is the state of the program's tools, by whatever names."""
     seen: list[Any] = []
-    made = agent(say(), hooks=[On(BeforeInvocationEvent, lambda event: seen.append(event.invocation_state))])
+    hooks = [On(BeforeToolCallEvent, lambda event: seen.append(event.invocation_state))]
+    made = agent(call("look_up"), say(), hooks=hooks)
     made("Go.", **{name: "theirs"})
     assert seen[0][name] == "theirs"
 
