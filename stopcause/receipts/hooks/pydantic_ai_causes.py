@@ -6,6 +6,7 @@ Classes are known by name: one that an older version does not have is a line her
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stopcause.receipts.faults import chain_of, status_of
@@ -135,12 +136,21 @@ def _misbehaved(error: BaseException, seen: Seen) -> StopCause:
 
 def limits_of(limits: Any, base: dict[str, float]) -> list[tuple[Counter, float]]:  # noqa: ANN401 - `UsageLimits`
     """The limits that are set, less what a shared `usage` had used before this run: what this run could use."""
-    found = []
-    for counter in COUNTERS:
-        limit = getattr(limits, counter.limit, None)
-        if limit is not None:
-            found.append((counter, max(0, number(limit) - base.get(counter.counts, 0))))
-    return found
+    given = ((counter, getattr(limits, counter.limit, None)) for counter in COUNTERS)
+    return [
+        (counter, max(0, number(limit) - base.get(counter.counts, 0))) for counter, limit in given if is_number(limit)
+    ]
+
+
+def is_number(value: object) -> bool:
+    """`UsageLimits` takes whatever it is given, and fails where it compares it."""
+    return isinstance(value, int | float | Decimal)
+
+
+def odd_limits(limits: object) -> list[str]:
+    """The names of limits that are set and are no numbers."""
+    names = [counter.limit for counter in (*COUNTERS, ONE_REQUEST)]
+    return [name for name in names if (value := getattr(limits, name, None)) is not None and not is_number(value)]
 
 
 def number(value: Any) -> float:  # noqa: ANN401 - an int, or a decimal where it is money
@@ -160,6 +170,8 @@ def bound_of(limits: Any, base: dict[str, float], usage: dict[str, float], seen:
         if counter in left and usage.get(counter.counts, 0) > left[counter]:
             return Bound(counter, left[counter], usage[counter.counts])
     one = getattr(limits, ONE_REQUEST.limit, None)
+    if not is_number(one):
+        one = None
     if one is not None and seen.last_input > one:
         return Bound(ONE_REQUEST, one, seen.last_input)
     asked = usage.get("tool_calls", 0) + len(seen.unanswered)

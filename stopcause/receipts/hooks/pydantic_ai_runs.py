@@ -97,6 +97,8 @@ class Watch:
                 current.reset(token)
 
     def _note_limits(self, limits: object) -> None:
+        for name in causes.odd_limits(limits):
+            self.run.find("shape_changed", f"{self._hook.adapter}:usage_limits.{name}")
         for counter, limit in causes.limits_of(limits, self._base):
             self.run.limit(counter.limit, counter.kind, limit, unit=counter.unit)
         timeout = self._options.get("timeout")

@@ -281,6 +281,17 @@ def test_a_run_whose_end_cannot_be_read_is_over(act: Any, place: str, monkeypatc
     assert ("hook_failed", "stopcause.pydantic_ai:end") in [(each.code, each.where) for each in stopped.findings or ()]
 
 
+def test_a_limit_that_is_no_number_is_found_and_left_out(hooked: testing.Recorded) -> None:
+    wrong: Any = "5"
+    with pytest.raises(TypeError):
+        agent(text()).run_sync(PROMPT, usage_limits=UsageLimits(request_limit=wrong, tool_calls_limit=3))
+    stopped = hooked.stopped
+    assert stopped.stop_cause == "host_error"
+    assert [limit.name for limit in stopped.limits or ()] == ["tool_calls_limit"]
+    found = [(each.code, each.where) for each in stopped.findings or ()]
+    assert found == [("shape_changed", "stopcause.pydantic_ai:usage_limits.request_limit")]
+
+
 def test_an_address_that_is_used_again_is_no_fault_of_the_tool() -> None:
     def marked(raising: Callable[[], Any]) -> Any:
         try:
