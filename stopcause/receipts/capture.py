@@ -118,7 +118,11 @@ def is_off(hook: str | None = None) -> bool:
 
 def disabled() -> frozenset[str]:
     """The words of STOPCAUSE_DISABLED, as hooks are called in Python."""
-    said = settings.setting("STOPCAUSE_DISABLED") or ""
+    return _words(settings.setting("STOPCAUSE_DISABLED") or "")
+
+
+@functools.lru_cache(maxsize=8)
+def _words(said: str) -> frozenset[str]:
     return frozenset(said.lower().replace(",", " ").replace("-", "_").split())
 
 
