@@ -1,4 +1,4 @@
-"""A sink that sends, for the tests of sending."""
+"""What runs leave behind in memory, and a sink that sends."""
 
 from __future__ import annotations
 
@@ -8,8 +8,15 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from stopcause.receipts.sinks import HttpSink
+from stopcause.receipts.testing import Recorded, recorded
 
 Make = Callable[..., HttpSink]
+
+
+@pytest.fixture
+def receipts() -> Iterator[Recorded]:
+    with recorded() as found:
+        yield found
 
 
 @pytest.fixture

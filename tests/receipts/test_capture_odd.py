@@ -9,7 +9,7 @@ import json
 import threading
 import uuid
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -27,13 +27,6 @@ from stopcause.receipts.run import Run, current
 from stopcause.receipts.testing import MemorySink, Recorded, recorded
 from stopcause.receipts.vocabulary import Boundary, StopCause
 from stopcause.receipts.writer import Writer
-
-
-@pytest.fixture
-def receipts() -> Iterator[Recorded]:
-    with recorded() as found:
-        yield found
-
 
 # Exceptions -----------------------------------------------------------------------------------------------------------
 

@@ -243,12 +243,6 @@ def hook() -> Hook:
     return Hook(TOY, "1.4", is_tested=True)
 
 
-@pytest.fixture
-def receipts() -> Iterator[Recorded]:
-    with recorded() as found:
-        yield found
-
-
 def test_what_goes_wrong_in_a_guard_is_counted_and_ends_there(hook: Hook, receipts: Recorded) -> None:
     with hook.guard("on_end"):
         raise RuntimeError("a canary")

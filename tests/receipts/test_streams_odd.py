@@ -16,13 +16,7 @@ import pytest
 import stopcause
 from stopcause.receipts import capture
 from stopcause.receipts.run import current
-from stopcause.receipts.testing import Recorded, recorded
-
-
-@pytest.fixture
-def receipts() -> Iterator[Recorded]:
-    with recorded() as found:
-        yield found
+from stopcause.receipts.testing import Recorded
 
 
 async def fails() -> None:
