@@ -262,7 +262,9 @@ class Writer:
             draft["dropped"] = _drain(self._drops)
         while not self._says.empty():
             code, where = self._says.get()
-            draft.setdefault("findings", []).append({"code": code, "where": where} if where else {"code": code})
+            finding = {"code": code, "where": where} if where else {"code": code}
+            if finding not in (told := draft.setdefault("findings", [])):
+                told.append(finding)
 
     def _start(self, run: Run, held: dict[str, Any]) -> list[Draft]:
         self._open.add(run)
@@ -351,8 +353,12 @@ class Writer:
             code = getattr(error, "errno", None)
             is_own = type(error).__module__ != "builtins"  # TLS and name servers have codes of their own
             why = type(error).__name__ if is_own or not isinstance(code, int) else os.strerror(code)
+            place = f" to {self._sink.folder}" if isinstance(self._sink, Spool) else ""
             log.warning(
-                "stopcause: records cannot be written (%s); kept in memory meanwhile, at most %d", why, self._most
+                "stopcause: records cannot be written%s (%s); kept in memory meanwhile, at most %d",
+                place,
+                why,
+                self._most,
             )
 
     # Forks ------------------------------------------------------------------------------------------------------------

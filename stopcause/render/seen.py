@@ -9,7 +9,7 @@ from typing import NamedTuple
 from stopcause.classifier.approvals import KEEPS_WAITING, Status, Wait
 from stopcause.classifier.fold import Facts
 from stopcause.receipts import model
-from stopcause.receipts.model import Outcome, RunDied, RunStopped
+from stopcause.receipts.model import Outcome, RunDied, RunStarted, RunStopped
 from stopcause.render.pen import age, cells, count, whole_or_tail
 from stopcause.render.views import Explained
 from stopcause.render.why import lacks, status_words
@@ -45,7 +45,7 @@ def _end(facts: Facts) -> Iterator[Exhibit]:
     if facts.stop is not None:
         yield _cause(facts, facts.stop)
     elif facts.died is not None:
-        yield _death(facts.died)
+        yield _death(facts.died, facts.start)
     elif facts.disputed:
         said = [finding.where or "" for finding in facts.findings if finding.code == "terminal_disputed"]
         for told in said:
@@ -69,10 +69,12 @@ def _cause(facts: Facts, stop: RunStopped) -> Exhibit:
     return Exhibit("stop_cause", said, stop.boundary or "not said", stop.adapter or stop.framework or _NOBODY, code)
 
 
-def _death(died: RunDied) -> Exhibit:
+def _death(died: RunDied, start: RunStarted | None) -> Exhibit:
     numbers = (("exit", died.exit_code), ("signal", died.signal))
     value = ", ".join([died.reason or "lost", *(f"{name} {number}" for name, number in numbers if number is not None)])
-    return Exhibit("run.died", value, died.boundary or "not said", died.adapter or _NOBODY)
+    pid = start.process.pid if start is not None and start.process is not None else None
+    whose = () if pid is None else (f"process {pid}",)
+    return Exhibit("run.died", value, died.boundary or "not said", died.adapter or _NOBODY, whose)
 
 
 def _receipt(stop: RunStopped) -> Iterator[Exhibit]:
