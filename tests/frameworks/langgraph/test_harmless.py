@@ -25,7 +25,7 @@ from langgraph.pregel import Pregel
 from langgraph.types import Command
 
 import stopcause
-from stopcause.receipts import capture
+from stopcause.receipts import capture, model
 from stopcause.receipts.hooks.guard import Hook
 from stopcause.receipts.hooks.langgraph_run import GraphRun
 from stopcause.receipts.run import Run, current
@@ -380,7 +380,7 @@ def test_whatever_fails_a_run_that_began_has_an_end(way: Way, name: str, monkeyp
     monkeypatch.setattr(GraphRun, name, fault)
     with recorded() as receipts:
         assert seen_by(way) == bare
-        began = {each.run_id for each in receipts.records if each.kind == "run.started"}
+        began = {each.run_id for each in receipts.records if isinstance(each, model.RunStarted)}
         assert began == {each.run_id for each in receipts.receipts}
 
 

@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Iterator
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from langchain.agents.middleware import HumanInTheLoopMiddleware
@@ -112,7 +113,8 @@ def test_a_resume_in_another_process_names_what_it_answers() -> None:
     """There nothing is remembered; the interrupts are in the saved state. Here the hook is made anew instead."""
     config, saver = models.thread(), models.Durable()
     with recorded() as receipts:
-        for given in ({"done": []}, Command(resume="yes"), {"done": []}):
+        inputs: list[Any] = [{"done": []}, Command(resume="yes"), {"done": []}]
+        for given in inputs:
             stopcause.instrument("langgraph")
             models.graph(models.collect, _ask, checkpointer=saver).invoke(given, config)
             stopcause.uninstrument("langgraph")

@@ -24,6 +24,7 @@ from strands.multiagent import GraphBuilder, Swarm
 from strands.multiagent.graph import Graph
 
 import stopcause
+from stopcause.receipts import model
 from stopcause.receipts.hooks import strands_agent
 from stopcause.receipts.hooks.guard import Hook
 from stopcause.receipts.run import Run
@@ -221,7 +222,7 @@ def test_whatever_fails_a_run_that_began_has_an_end(way: Way, broken: str, monke
         with recorded() as receipts:
             monkeypatch.setattr(strands_agent.AgentCall, broken, _broken)
             assert seen_by(way) == bare
-            began = {each.run_id for each in receipts.records if each.kind == "run.started"}
+            began = {each.run_id for each in receipts.records if isinstance(each, model.RunStarted)}
             assert began == {each.run_id for each in receipts.receipts}
     finally:
         monkeypatch.undo()
