@@ -254,7 +254,7 @@ FULL = """
             spool.write([b'{"n":%d,"pad":"%s"}' % (n, b"." * (n % 300)), b'{"n":-1}'])
             acknowledged += 1
     except OSError as error:
-        print(acknowledged, error.strerror)
+        print(acknowledged, error.strerror, flush=True)
     os.kill(os.getpid(), 9)
 """
 
