@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("stopcause")
 
 _GROUP = 256  # records that are written and synced together
-_YIELD_EVERY = 10  # records; then others may run
+_YIELD_EVERY = 5  # records; then others may run
 _YIELD_S = 0.0002
 _RETRY_S = (0.05, 0.2, 1.0, 5.0)
 _EXIT_S = 2.0  # how long the end of the process waits for what is not written yet
