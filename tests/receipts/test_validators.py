@@ -279,6 +279,8 @@ def test_more_than_can_be_held_are_not_looked_at_and_say_so(gate: Gate, monkeypa
     with recorded(validators={"invoice": gate}) as receipts:
         for _ in range(4):
             finished_run()
+        while sum(b"run.stopped" in line for line in receipts._sink.lines) < 4:
+            time.sleep(0.01)  # until then the writer may not have met the last ones
         gate.opened.set()
 
         findings = [each.code for stop in receipts.receipts for each in stop.findings or ()]
