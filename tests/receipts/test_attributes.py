@@ -89,67 +89,71 @@ def test_the_page_names_every_one_with_its_meaning() -> None:
     assert [row for row in rows if "." in row.split("`")[1]] == [f"| `{name}` | {name.meaning} |" for name in Attribute]
 
 
+WHOLE: dict[str, Any] = dict(  # noqa: C408 - as keyword arguments
+    agent="invoice-agent", agent_version="7", thread_id="t1", service="billing", environment="prod", model="m-1",
+    provider="p", attempt=2, stop_cause="step_limit", reason_code="max_steps", boundary="callback",
+    subsequent_causes=["natural", "tool_failure"], steps=20, step_unit="step", model_calls=20, tool_calls=19,
+    pending_tool_calls=1, duration_s=1.5, forced_wrapup=True, contract="c", loop_policy="l", parent_run_id="r0",
+    resumes_run_id="r-1", adapter="stopcause.langgraph", adapter_version="0.1.0", framework="langgraph",
+    framework_version="1.2.24", dropped=3, finish_reason={"raw": "length", "normalized": "length"},
+    usage={"input_tokens": 10, "output_tokens": 0, "cost_usd": 0.25},
+    error={"type": "builtins.ValueError"}, findings=[{"code": "a", "where": "x"}, {"code": "a"}, {"code": "b"}],
+    conditions=[
+        {"name": "steps", "kind": "steps", "fired": True, "limit": 20},
+        {"name": "time", "kind": "time", "fired": False},
+    ],
+    approvals=[{"approval_id": "a1", "owner": "team:pay", "resume_token": "token-1"}],
+)  # fmt: skip
+ATTRIBUTES = {
+    "stopcause.event": "stopcause.run.stopped",
+    "log.record.uid": "0190d0f4-1a2b-7000-8000-00c0ffee0001",
+    "stopcause.run.id": "r1",
+    "stopcause.run.attempt": 2,
+    "stopcause.stop.cause": "step_limit",
+    "stopcause.stop.reason": "max_steps",
+    "stopcause.stop.later": ("natural", "tool_failure"),
+    "stopcause.stop.fired": ("steps",),
+    "stopcause.stop.boundary": "callback",
+    "stopcause.stop.finish": "length",
+    "stopcause.stop.forced_wrapup": True,
+    "stopcause.step.count": 20,
+    "stopcause.step.unit": "step",
+    "stopcause.model.calls": 20,
+    "stopcause.tool.calls": 19,
+    "stopcause.tool.pending": 1,
+    "stopcause.wait.count": 1,
+    "stopcause.run.duration": 1.5,
+    "stopcause.run.parent": "r0",
+    "stopcause.run.resumes": "r-1",
+    "stopcause.run.service": "billing",
+    "stopcause.contract": "c",
+    "stopcause.loop_policy": "l",
+    "stopcause.cost.usd": 0.25,
+    "stopcause.dropped": 3,
+    "stopcause.receipt.findings": ("a", "b"),
+    "stopcause.adapter.name": "stopcause.langgraph",
+    "stopcause.adapter.version": "0.1.0",
+    "stopcause.framework.name": "langgraph",
+    "stopcause.framework.version": "1.2.24",
+    "gen_ai.agent.name": "invoice-agent",
+    "gen_ai.agent.version": "7",
+    "gen_ai.conversation.id": "t1",
+    "gen_ai.operation.name": "invoke_agent",
+    "gen_ai.request.model": "m-1",
+    "gen_ai.provider.name": "p",
+    "gen_ai.usage.input_tokens": 10,
+    "gen_ai.usage.output_tokens": 0,
+    "error.type": "builtins.ValueError",
+    "deployment.environment.name": "prod",
+}
+
+
 def test_a_whole_receipt() -> None:
-    made = attributes_of(
-        agent="invoice-agent", agent_version="7", thread_id="t1", service="billing", environment="prod", model="m-1",
-        provider="p", attempt=2, stop_cause="step_limit", reason_code="max_steps", boundary="callback",
-        subsequent_causes=["natural", "tool_failure"], steps=20, step_unit="step", model_calls=20, tool_calls=19,
-        pending_tool_calls=1, duration_s=1.5, forced_wrapup=True, contract="c", loop_policy="l", parent_run_id="r0",
-        resumes_run_id="r-1", adapter="stopcause.langgraph", adapter_version="0.1.0", framework="langgraph",
-        framework_version="1.2.24", dropped=3, finish_reason={"raw": "length", "normalized": "length"},
-        usage={"input_tokens": 10, "output_tokens": 0, "cost_usd": 0.25},
-        error={"type": "builtins.ValueError"}, findings=[{"code": "a", "where": "x"}, {"code": "a"}, {"code": "b"}],
-        conditions=[
-            {"name": "steps", "kind": "steps", "fired": True, "limit": 20},
-            {"name": "time", "kind": "time", "fired": False},
-        ],
-        approvals=[{"approval_id": "a1", "owner": "team:pay", "resume_token": "token-1"}],
-    )  # fmt: skip
+    made = attributes_of(**WHOLE)
     record = made.pop("stopcause.record")
     assert isinstance(record, str)
     assert "token-1" in record
-    assert made == {
-        "stopcause.event": "stopcause.run.stopped",
-        "log.record.uid": "0190d0f4-1a2b-7000-8000-00c0ffee0001",
-        "stopcause.run.id": "r1",
-        "stopcause.run.attempt": 2,
-        "stopcause.stop.cause": "step_limit",
-        "stopcause.stop.reason": "max_steps",
-        "stopcause.stop.later": ("natural", "tool_failure"),
-        "stopcause.stop.fired": ("steps",),
-        "stopcause.stop.boundary": "callback",
-        "stopcause.stop.finish": "length",
-        "stopcause.stop.forced_wrapup": True,
-        "stopcause.step.count": 20,
-        "stopcause.step.unit": "step",
-        "stopcause.model.calls": 20,
-        "stopcause.tool.calls": 19,
-        "stopcause.tool.pending": 1,
-        "stopcause.wait.count": 1,
-        "stopcause.run.duration": 1.5,
-        "stopcause.run.parent": "r0",
-        "stopcause.run.resumes": "r-1",
-        "stopcause.run.service": "billing",
-        "stopcause.contract": "c",
-        "stopcause.loop_policy": "l",
-        "stopcause.cost.usd": 0.25,
-        "stopcause.dropped": 3,
-        "stopcause.receipt.findings": ("a", "b"),
-        "stopcause.adapter.name": "stopcause.langgraph",
-        "stopcause.adapter.version": "0.1.0",
-        "stopcause.framework.name": "langgraph",
-        "stopcause.framework.version": "1.2.24",
-        "gen_ai.agent.name": "invoice-agent",
-        "gen_ai.agent.version": "7",
-        "gen_ai.conversation.id": "t1",
-        "gen_ai.operation.name": "invoke_agent",
-        "gen_ai.request.model": "m-1",
-        "gen_ai.provider.name": "p",
-        "gen_ai.usage.input_tokens": 10,
-        "gen_ai.usage.output_tokens": 0,
-        "error.type": "builtins.ValueError",
-        "deployment.environment.name": "prod",
-    }
+    assert made == ATTRIBUTES
     assert {*made, "stopcause.record"} == {str(name) for name in Attribute}
     assert {type(value) for value in made.values()} <= {str, bool, int, float, tuple}, "plain values, no enums"
 

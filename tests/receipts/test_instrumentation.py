@@ -222,8 +222,9 @@ def test_opentelemetry_finds_us_by_the_entry_point() -> None:
     (found,) = metadata.entry_points(group="opentelemetry_instrumentor", name="stopcause")
     instrumentor = found.load()()
 
-    instrumentor.instrument(skip_dep_check=True)
-    instrumentor.uninstrument()
+    assert instrumentor.instrument(skip_dep_check=True) is None
+    assert instrumentor.uninstrument() is None
+    assert stopcause.instrument() == (), "nothing that it turned on is left, and no framework is installed here"
 
 
 def test_importing_a_hook_s_file_imports_no_framework() -> None:

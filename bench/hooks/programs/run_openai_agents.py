@@ -21,7 +21,7 @@ class Scripted(Model):
         return ModelResponse(output=[item], usage=Usage(requests=1, input_tokens=5, output_tokens=5), response_id=None)
 
     def stream_response(self, *_: Any, **__: Any) -> Any:
-        raise NotImplementedError
+        raise AssertionError("nothing here streams")
 
 
 def openinference() -> None:

@@ -19,8 +19,8 @@ class Scripted(Model):
         return {"model_id": "scripted"}
 
     async def structured_output(self, *_: Any, **__: Any) -> AsyncIterator[Any]:
-        raise NotImplementedError
-        yield
+        raise AssertionError("nothing here asks for structured output")
+        yield  # an async generator, as the base class has it
 
     async def stream(self, *_: Any, **__: Any) -> AsyncIterator[Any]:
         yield {"messageStart": {"role": "assistant"}}

@@ -25,8 +25,8 @@ class Fixed(Model):
         return ModelResponse(output=[self._left.pop(0)], usage=usage, response_id=None)
 
     def stream_response(self, *_: Any, **__: Any) -> AsyncIterator[Any]:
-        """Nothing here streams."""
-        raise NotImplementedError
+        """Never asked for."""
+        raise AssertionError("nothing here streams")
 
 
 @function_tool
