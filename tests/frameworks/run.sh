@@ -11,5 +11,5 @@ for name in "${names[@]}"; do
   echo "$name"
   STOPCAUSE_FRAMEWORK=${framework//-/_} STOPCAUSE_VERSIONS=${name##*-} ".envs/$name/bin/python" -m pytest -q \
     --confcutdir=tests/frameworks -p no:cacheprovider -o $'filterwarnings=default\nerror:::stopcause' \
-    tests/frameworks/test_unchanged.py "tests/frameworks/${framework//-/_}"
+    tests/frameworks/test_*.py "tests/frameworks/${framework//-/_}"
 done

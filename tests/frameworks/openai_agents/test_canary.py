@@ -14,12 +14,12 @@ import stopcause
 from stopcause.receipts.testing import recorded
 from tests.frameworks import harness
 from tests.frameworks.openai_agents.models import MARKER, MARKER_WORD, agent, asks_hosted, calls, says
+from tests.frameworks.openai_agents.paths import PATHS
 from tests.frameworks.openai_agents.paths_approvals import hosted, paused
 from tests.frameworks.openai_agents.paths_ends import look_up, run
-from tests.frameworks.openai_agents.test_paths import DIFFERENCES, PATHS
 
 MARKS = (MARKER[:11].encode(), MARKER_WORD.encode())
-HERE = [path for path in PATHS if not DIFFERENCES.get(path.id, {}).get("absent")]
+HERE = [path for path in PATHS if not harness.differing("openai_agents", path.id).get("absent")]
 
 
 @pytest.fixture(autouse=True)
