@@ -7,9 +7,8 @@ import contextlib
 import gc
 import inspect
 import logging
-import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -30,6 +29,7 @@ from tests.frameworks.openai_agents.models import MARKER, agent, calls, says, sl
 from tests.frameworks.openai_agents.paths_approvals import payer
 from tests.frameworks.openai_agents.paths_ends import Raising, break_down, break_loudly, ends_with, look_up, trips
 from tests.frameworks.openai_agents.paths_outside import nesting, never_done, waiter
+from tests.frameworks.sinks import Blocks, Raises, broken
 
 POINTS = ("run", "run_streamed")
 CALLBACKS = [name for name in dir(RunHooksBase) if name.startswith("on_")]
@@ -295,46 +295,19 @@ def test_nothing_is_recorded_where_it_is_turned_off(word: str, monkeypatch: pyte
         assert receipts.lines == []
 
 
-class _Raises:
-    """A sink that never takes anything."""
-
-    def write(self, _: Sequence[bytes]) -> None:
-        raise OSError(28, "full")
-
-    def close(self) -> None:
-        raise OSError(28, "full")
-
-
-class _Blocks:
-    """A sink that hangs until it is let go."""
-
-    def __init__(self) -> None:
-        self.go = threading.Event()
-
-    def write(self, _: Sequence[bytes]) -> None:
-        self.go.wait(20)
-
-    def close(self) -> None:
-        pass
-
-
 @ways
 def test_a_sink_that_raises_or_blocks_changes_nothing(way: Way) -> None:
     bare = seen_by(way)
     stopcause.instrument("openai_agents")
-    blocks = _Blocks()
+    blocks = Blocks()
     try:
-        for sink in (_Raises(), blocks):
+        for sink in (Raises(), blocks):
             stopcause.configure(sink=sink)
             assert seen_by(way) == bare
     finally:
         blocks.go.set()
         stopcause.uninstrument("openai_agents")
         stopcause.configure()
-
-
-def _broken(*_: Any, **__: Any) -> Any:
-    raise RuntimeError("ours")
 
 
 @ways
@@ -351,7 +324,7 @@ def test_a_fault_of_the_hooks_changes_nothing(way: Way, owner: Any, name: str, m
     stopcause.instrument("openai_agents")
     try:
         with recorded():
-            monkeypatch.setattr(owner, name, _broken)
+            monkeypatch.setattr(owner, name, broken)
             assert seen_by(way) == bare
     finally:
         monkeypatch.undo()
@@ -371,7 +344,7 @@ def test_a_run_whose_end_cannot_be_read_is_over(
     way: Way, name: str, where: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with recorded() as receipts:
-        monkeypatch.setattr(openai_agents, name, _broken)
+        monkeypatch.setattr(openai_agents, name, broken)
         seen_by(way)
         stopped = receipts.receipts[0]
     assert stopped.stop_cause == "unknown"
@@ -382,7 +355,7 @@ def test_a_run_whose_end_cannot_be_read_is_over(
 @pytest.mark.parametrize("name", ["_describe", "_limited", "Watch.name_thread"])
 def test_a_run_whose_beginning_cannot_be_read_leaves_a_receipt(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with recorded() as receipts:
-        monkeypatch.setattr(f"stopcause.receipts.hooks.openai_agents.{name}", _broken)
+        monkeypatch.setattr(f"stopcause.receipts.hooks.openai_agents.{name}", broken)
         seen_by(_answers)
         kinds = [record.kind for record in receipts.records]
     assert (kinds[0], kinds[-1]) == ("run.started", "run.stopped")

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -30,6 +29,7 @@ from stopcause.receipts.hooks.guard import Hook
 from stopcause.receipts.run import Run
 from stopcause.receipts.testing import recorded
 from tests.frameworks.harness import Scripted
+from tests.frameworks.sinks import Blocks, Raises, broken
 from tests.frameworks.strands.models import On, Turn, agent, answers, ask_before, call, say
 
 POINTS = [
@@ -220,7 +220,7 @@ def test_whatever_fails_a_run_that_began_has_an_end(way: Way, broken: str, monke
     stopcause.instrument("strands")
     try:
         with recorded() as receipts:
-            monkeypatch.setattr(strands_agent.AgentCall, broken, _broken)
+            monkeypatch.setattr(strands_agent.AgentCall, broken, broken)
             assert seen_by(way) == bare
             began = {each.run_id for each in receipts.records if isinstance(each, model.RunStarted)}
             assert began == {each.run_id for each in receipts.receipts}
@@ -248,46 +248,19 @@ def test_nothing_is_recorded_where_it_is_turned_off(word: str, monkeypatch: pyte
         assert receipts.lines == []
 
 
-class _Raises:
-    """A sink that never takes anything."""
-
-    def write(self, _: Sequence[bytes]) -> None:
-        raise OSError(28, "full")
-
-    def close(self) -> None:
-        raise OSError(28, "full")
-
-
-class _Blocks:
-    """A sink that hangs until it is let go."""
-
-    def __init__(self) -> None:
-        self.go = threading.Event()
-
-    def write(self, _: Sequence[bytes]) -> None:
-        self.go.wait(20)
-
-    def close(self) -> None:
-        pass
-
-
 @ways
 def test_a_sink_that_raises_or_blocks_changes_nothing(way: Way) -> None:
     bare = seen_by(way)
     stopcause.instrument("strands")
-    blocks = _Blocks()
+    blocks = Blocks()
     try:
-        for sink in (_Raises(), blocks):
+        for sink in (Raises(), blocks):
             stopcause.configure(sink=sink)
             assert seen_by(way) == bare
     finally:
         blocks.go.set()
         stopcause.uninstrument("strands")
         stopcause.configure()
-
-
-def _broken(*_: Any, **__: Any) -> Any:
-    raise RuntimeError("ours")
 
 
 @ways
@@ -306,7 +279,7 @@ def test_a_fault_of_the_hooks_changes_nothing(
     stopcause.instrument("strands")
     try:
         with recorded():
-            monkeypatch.setattr(owner, name, _broken)
+            monkeypatch.setattr(owner, name, broken)
             assert seen_by(way) == bare
     finally:
         monkeypatch.undo()
@@ -315,7 +288,7 @@ def test_a_fault_of_the_hooks_changes_nothing(
 
 @pytest.mark.usefixtures("hook")
 def test_a_result_that_cannot_be_read_is_no_natural_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(strands_agent, "_shape", _broken)
+    monkeypatch.setattr(strands_agent, "_shape", broken)
     with recorded() as receipts:
         agent(say())("Go.")
         assert (receipts.stopped.stop_cause, receipts.stopped.reason_code) == ("unknown", "result_unreadable")
