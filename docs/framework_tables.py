@@ -1,4 +1,4 @@
-"""The generated parts of docs/frameworks.md and of the README: lines to add, versions, and every path that was run."""
+"""The generated parts of docs/frameworks.md, of its pages and of the README: lines to add, versions, and every path that was run."""
 
 from __future__ import annotations
 
@@ -15,10 +15,17 @@ RECORDED = ROOT / "fixtures" / "frameworks"
 CONNECT = ROOT / "docs" / "connect"
 
 TITLES = {
+    "agent_framework": "Microsoft Agent Framework",
+    "claude_agent_sdk": "Claude Agent SDK",
+    "crewai": "CrewAI",
+    "google_adk": "Google ADK",
     "langgraph": "LangGraph, LangChain `create_agent`",
+    "llama_index": "LlamaIndex workflows",
     "openai_agents": "OpenAI Agents SDK",
     "pydantic_ai": "Pydantic AI",
+    "smolagents": "smolagents",
     "strands": "Strands Agents",
+    "temporal": "Temporal",
 }
 # How sure a cause is, by where it was seen.
 SURE = {
@@ -43,7 +50,7 @@ def versions() -> str:
     """What each hook is tested with."""
     rows = (
         (
-            TITLES[spec.name],
+            f"[{TITLES[spec.name]}](frameworks/{_dashed(spec.name)}.md)",
             f"`{spec.name}`",
             f"`{spec.distribution}`",
             f"{spec.lowest} up to, not with, {spec.below}",

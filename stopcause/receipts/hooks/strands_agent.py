@@ -10,30 +10,42 @@ from typing import TYPE_CHECKING, Any
 from stopcause.receipts.causes import Rank
 from stopcause.receipts.faults import chain_of, provider_cause
 from stopcause.receipts.hooks import strands_causes as causes
-from stopcause.receipts.hooks.strands_call import Asked, Call, Foreign
+from stopcause.receipts.hooks.strands_call import Asked, Call
 from stopcause.receipts.vocabulary import ApprovalKind, Boundary, Finish, FinishSource, OutputShape, StopCause
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from stopcause.receipts.hooks.call import Foreign
     from stopcause.receipts.hooks.guard import Hook
-    from stopcause.receipts.hooks.strands_call import Waiting
+    from stopcause.receipts.hooks.waiting import Waiting
 
 _LIMITS = {"turns": ("steps", "turn"), "total_tokens": ("tokens", "token"), "output_tokens": ("tokens", "token")}
 _CHECKPOINT = "checkpoint"
 
 
 def begin(
-    hook: Hook, agent: Foreign, waiting: Waiting, args: tuple[Any, ...], given: Mapping[str, Any]
+    hook: Hook, agent: Foreign, waiting: Waiting[Asked], args: tuple[Any, ...], given: Mapping[str, Any]
 ) -> AgentCall | None:
     """An invocation of `stream_async`, with the arguments that it was called with."""
+    return _begun(AgentCall, hook, agent, waiting, args[0] if args else given.get("prompt"), given)
+
+
+def begin_structured(hook: Hook, agent: Foreign, waiting: Waiting[Asked]) -> AgentCall | None:
+    """An invocation of `structured_output_async`."""
+    return _begun(AnswerCall, hook, agent, waiting, None, {})
+
+
+def _begun(
+    kind: type[AgentCall], hook: Hook, agent: Foreign, waiting: Waiting[Asked], prompt: object, given: Mapping[str, Any]
+) -> AgentCall | None:
     run = hook.begin()
     if run is None:
         return None
-    call = AgentCall(hook, run, agent, waiting)
+    call = kind(hook, run, agent, waiting)
     if hook.is_tested:
         with hook.guard("describe"):
-            call.describe(args[0] if args else given.get("prompt"), given)
+            call.describe(prompt, given)
     return call.begin()
 
 
@@ -101,7 +113,7 @@ class AgentCall(Call):
         elif "tool_interrupt_event" in item:
             self._tool_asked(item["tool_interrupt_event"])
         elif "result" in item and type(item["result"]).__name__ == "AgentResult":
-            self.take(item["result"])
+            self.returned(item["result"])
 
     def _chunk(self, chunk: object) -> None:
         told = chunk.get("metadata") if isinstance(chunk, dict) else None
@@ -272,11 +284,14 @@ class AgentCall(Call):
             return provider_cause(error) or StopCause.MODEL_FAILURE
         return None
 
-    def structured(self, output: object) -> None:
-        """The end of `structured_output`, which is one call of the model and has no result."""
+
+class AnswerCall(AgentCall):
+    """One call of `structured_output`: the model is asked once, and there is no result of an agent."""
+
+    def read_result(self, result: Foreign) -> None:  # noqa: ARG002 - the answer itself, which is content
+        """It came."""
         self.run.steps = self.run.model_calls = 1
         self.run.output_shape = OutputShape.STRUCTURED
-        self.came_back(output)
 
 
 def _provider(agent: Foreign) -> str | None:

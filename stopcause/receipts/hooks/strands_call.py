@@ -6,27 +6,23 @@ Not here: what their events and results mean (`strands_agent`, `strands_multiage
 from __future__ import annotations
 
 import contextlib
-from collections import OrderedDict
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from stopcause.receipts.causes import Rank
 from stopcause.receipts.faults import chain_of, is_cancelled
+from stopcause.receipts.hooks import call
 from stopcause.receipts.hooks.strands_causes import cause_of
 from stopcause.receipts.identifiers import is_personal
-from stopcause.receipts.run import current
-from stopcause.receipts.vocabulary import ApprovalKind, Boundary, StopCause
+from stopcause.receipts.vocabulary import ApprovalKind, StopCause
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from contextvars import Token
 
+    from stopcause.receipts.hooks.call import Foreign
     from stopcause.receipts.hooks.guard import Hook
+    from stopcause.receipts.hooks.waiting import Waiting
     from stopcause.receipts.run import Run
-
-Foreign = Any  # an object of the framework, of any version: checked when it is read
-
-_MOST_WAITING = 20_000
 
 open_call: ContextVar[Call | None] = ContextVar("stopcause_strands_call", default=None)
 
@@ -40,35 +36,7 @@ class Asked(NamedTuple):
     run_id: str | None = None
 
 
-class Waiting:
-    """Which run waits for which interrupt, in this process; the oldest is forgotten first.
-
-    An interrupt's id repeats where a model repeats the ids of its calls, so it counts only together with the place that
-    keeps the paused state: the session, else the agent itself.
-    """
-
-    def __init__(self, most: int = _MOST_WAITING) -> None:
-        self._most = most
-        self._asked: OrderedDict[tuple[object, str], Asked] = OrderedDict()
-
-    def add(self, place: object, interrupt_id: str, asked: Asked) -> None:
-        """A run begins to wait."""
-        self._asked[place, interrupt_id] = asked
-        while len(self._asked) > self._most:
-            with contextlib.suppress(KeyError):
-                self._asked.popitem(last=False)
-
-    def of(self, place: object, interrupt_id: str) -> Asked | None:
-        """Who waits for it."""
-        return self._asked.get((place, interrupt_id))
-
-    def forget(self, place: object, interrupt_ids: Iterable[str]) -> None:
-        """Their answers were taken."""
-        for interrupt_id in interrupt_ids:
-            self._asked.pop((place, interrupt_id), None)
-
-
-class Call:
+class Call(call.Call):
     """One invocation. As a context manager, it is current while an item of its stream is being made."""
 
     # Hook events by the name of their class. Each method is given the event and the interrupts that it raised.
@@ -77,52 +45,30 @@ class Call:
     session: str | None = None  # the name of the session that keeps its state
     place: object = None  # what keeps its state: the session, else the live object
     keeps_children = False  # whether the state of the agents inside it is kept with its own
-    reason: str | None = None  # a code beside the cause of an exception
 
-    def __init__(self, hook: Hook, run: Run, owner: Foreign, waiting: Waiting) -> None:
-        self.hook = hook
-        self.run = run
+    def __init__(self, hook: Hook, run: Run, owner: Foreign, waiting: Waiting[Asked]) -> None:
+        super().__init__(hook, run)
         self.owner = owner
         self.outer = open_call.get()
-        self.is_over = True  # until it has begun
         self.asked: dict[str, Asked] = {}
         self.answered: dict[str, Asked] = {}
         self.child_fault: tuple[BaseException, StopCause] | None = None
         self.is_child_cut_off = False
         self.host_fault: BaseException | None = None
         self._waiting = waiting
-        self._tokens: tuple[Token[Run | None], Token[Call | None]] | None = None
+        self._outer_token: Token[Call | None] | None = None
 
     def __enter__(self) -> Self:
-        self._tokens = current.set(self.run), open_call.set(self)
-        self.run.is_driven = True
-        return self
+        self._outer_token = open_call.set(self)
+        return super().__enter__()
 
     def __exit__(self, *_: object) -> None:
-        self.run.is_driven = False
-        if self._tokens is not None:
-            try:  # for each item of a stream: a context manager would cost more than the two calls
-                current.reset(self._tokens[0])
-                open_call.reset(self._tokens[1])
-            except ValueError:  # a generator may be finalised in another context
-                pass
-
-    def begin(self) -> Self:
-        """From here on it will have an end."""
-        self.run.start()
-        self.is_over = False
-        return self
-
-    def __del__(self) -> None:
-        if not self.is_over:
-            with self.hook.guard("dropped"):
-                self.run.closed_by = "garbage_collection"
-                self.left()
+        super().__exit__()
+        if self._outer_token is not None:
+            with contextlib.suppress(ValueError):  # a generator may be finalised in another context
+                open_call.reset(self._outer_token)
 
     # How it goes ------------------------------------------------------------------------------------------------------
-
-    def item(self, item: Foreign) -> None:
-        """An item of its stream, before its reader has it."""
 
     def event(self, event: Foreign, interrupts: Sequence[Any]) -> None:
         """A hook event of this agent, graph or swarm, after all of the host's callbacks have seen it.
@@ -139,53 +85,20 @@ class Call:
 
     # How it ends; the first word counts -------------------------------------------------------------------------------
 
-    def take(self, result: Foreign) -> None:
-        """The result. Where it cannot be read, nobody knows why it came; that is no natural end."""
-        try:
-            self.read_result(result)
-        except Exception:
-            self.run.say(StopCause.UNKNOWN, Rank.SIGNAL, Boundary.CALLBACK, reason="result_unreadable")
-            raise  # to the guard around, which counts it
-        finally:
-            self.came_back(result)
-
-    def read_result(self, result: Foreign) -> None:
-        """What the result says of why it stopped."""
-
-    def came_back(self, result: object) -> None:
-        """The last item: it is over before its reader sees it, who may well leave then."""
-        if self._is_first_end():
-            self.run.in_flight_tools = 0
-            self.run.end(result=result)
-
     def failed(self, error: BaseException) -> None:
         """An exception leaves it. A graph or swarm around it learns why, so that it says the same."""
-        cause = None if self.is_over else self.cause(error)
-        if self._is_first_end():
-            if self.outer is not None:
-                self.outer.is_child_cut_off = is_cancelled(error)
-                self.outer.child_fault = None if cause is None else (error, cause)
-            self._give_back()
-            self.run.end(error, boundary=Boundary.EXCEPTION, cause=cause, reason=self.reason)
+        if self.outer is not None and not self.is_over:
+            cause = self.cause(error)
+            self.outer.is_child_cut_off = is_cancelled(error)
+            self.outer.child_fault = None if cause is None else (error, cause)
+        super().failed(error)
 
-    def ended(self) -> None:
-        """Its stream is over, and there was no result in it that we could see."""
-        if self._is_first_end():
-            self.run.say(StopCause.UNKNOWN, Rank.SIGNAL, Boundary.EVENT_STREAM, reason="no_result")
-            self.run.end(boundary=Boundary.EVENT_STREAM)
-
-    def left(self) -> None:
-        """Its reader went away."""
-        if self._is_first_end():
-            self._give_back()
-            self.run.end(GeneratorExit(), boundary=Boundary.EVENT_STREAM)
-
-    def _is_first_end(self) -> bool:
-        if self.is_over:
-            return False
-        self.is_over = True
-        self.child_fault = self.host_fault = None  # an exception that is kept keeps every frame that it left
-        return True
+    def is_first_end(self) -> bool:
+        """Whether it is over only now. An exception that is kept keeps every frame that it left."""
+        is_first = super().is_first_end()
+        if is_first:
+            self.child_fault = self.host_fault = None
+        return is_first
 
     def cause(self, error: BaseException) -> StopCause | None:
         """What an exception that leaves it means; None: the common map is asked."""
@@ -251,7 +164,7 @@ class Call:
         """The framework took the answers: another run cannot bring them again."""
         self._waiting.forget(self.place, self.answered)
 
-    def _give_back(self) -> None:
+    def cut_off(self) -> None:
         """It failed: what was answered and has not been carried out waits as before, and may be answered again."""
         for approval_id, asked in self.answered.items():
             self._waiting.add(self.place, approval_id, asked)

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 from stopcause.receipts.causes import Rank
 from stopcause.receipts.faults import provider_cause
 from stopcause.receipts.hooks import strands_causes as causes
-from stopcause.receipts.hooks.strands_call import Asked, Call, Foreign
+from stopcause.receipts.hooks.strands_call import Asked, Call
 from stopcause.receipts.vocabulary import Boundary, Scope, StopCause
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from stopcause.receipts.hooks.call import Foreign
     from stopcause.receipts.hooks.guard import Hook
-    from stopcause.receipts.hooks.strands_call import Waiting
+    from stopcause.receipts.hooks.waiting import Waiting
 
 # Attribute of a graph or a swarm -> kind, unit, cause. In the order in which they are checked.
 _BOUNDS = {
@@ -31,7 +32,7 @@ _BOUNDS = {
 
 
 def begin(
-    hook: Hook, owner: Foreign, waiting: Waiting, args: tuple[Any, ...], given: Mapping[str, Any]
+    hook: Hook, owner: Foreign, waiting: Waiting[Asked], args: tuple[Any, ...], given: Mapping[str, Any]
 ) -> GraphCall | None:
     """An invocation of `stream_async`, with the arguments that it was called with."""
     run = hook.begin()
@@ -70,7 +71,7 @@ class GraphCall(Call):
                 self.run.steps = (self.run.steps or 0) + 1
                 self.run.progress("state_change")
         elif item.get("type") == "multiagent_result" or _status(item.get("result")) is not None:
-            self.take(item["result"])
+            self.returned(item["result"])
 
     def _before_node(self, event: Foreign, interrupts: Sequence[Any]) -> None:
         if getattr(event, "cancel_node", False):

@@ -7,3 +7,5 @@ from tests.frameworks.langgraph import paths_ends, paths_faults, paths_limits, p
 PATHS = [*paths_ends.PATHS, *paths_limits.PATHS, *paths_faults.PATHS, *paths_waits.PATHS]
 
 let_go = paths_faults.let_go  # after each: closes the streams that a path left open
+
+PROGRAM = ("ticket-agent", 3, 1)  # supersteps

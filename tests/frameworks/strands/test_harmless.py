@@ -213,7 +213,7 @@ def test_no_name_of_ours_takes_an_argument_of_the_programs(name: str) -> None:
     assert seen[0][name] == "theirs"
 
 
-@pytest.mark.parametrize("broken", ["cause", "_is_first_end", "came_back", "failed", "ended", "left"])
+@pytest.mark.parametrize("broken", ["cause", "is_first_end", "came_back", "failed", "ended", "left"])
 @ways
 def test_whatever_fails_a_run_that_began_has_an_end(way: Way, broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
     bare = seen_by(way)

@@ -13,8 +13,9 @@ from strands.types.streaming import StopReason
 
 import stopcause
 from stopcause.receipts import instrumentation
-from stopcause.receipts.hooks.strands_call import Asked, Waiting
+from stopcause.receipts.hooks.strands_call import Asked
 from stopcause.receipts.hooks.strands_causes import BY_ERROR, BY_STOP_REASON, FINISHES
+from stopcause.receipts.hooks.waiting import Waiting
 from stopcause.receipts.testing import recorded
 from tests.frameworks.strands.models import Turn, agent, ask_before, call, failing, say
 
@@ -45,7 +46,7 @@ def test_every_exception_of_the_framework_was_thought_of() -> None:
 
 
 def test_waits_are_forgotten_from_the_oldest_on() -> None:
-    waiting = Waiting(most=2)
+    waiting: Waiting[Asked] = Waiting(most=2)
     for number in range(3):
         waiting.add("place", f"id-{number}", Asked(run_id=f"run-{number}"))
     assert waiting.of("place", "id-0") is None
