@@ -1,0 +1,324 @@
+"""CrewAI: what every run has, be it of a crew, an agent or a flow: its place in the context, its events, its waits.
+
+CrewAI calls the handlers of its event bus in threads, in no order and often late. What is noted here is noted on the
+thread that emits, and belongs to the run whose context it is emitted in: CrewAI copies the context into every thread
+that it starts. Not here: what a crew, an agent or a flow says of itself (`crewai_runs`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+from stopcause.receipts.causes import Rank
+from stopcause.receipts.faults import chain_of, is_cancelled, provider_cause
+from stopcause.receipts.hooks import call
+from stopcause.receipts.hooks import crewai_causes as causes
+from stopcause.receipts.vocabulary import ApprovalKind, Boundary, Finish, Sign, StopCause
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from contextvars import Token
+
+    from stopcause.receipts.hooks.call import Foreign
+    from stopcause.receipts.hooks.guard import Hook
+    from stopcause.receipts.hooks.waiting import Waiting
+    from stopcause.receipts.run import Run
+
+open_call: ContextVar[Call | None] = ContextVar("stopcause_crewai_call", default=None)
+open_turn: ContextVar[Turn | None] = ContextVar("stopcause_crewai_turn", default=None)
+
+# As providers call their counts; CrewAI hands them on as they are (`UsageMetrics.from_provider_dict`).
+_INPUT = ("prompt_tokens", "input_tokens", "prompt_token_count", "inputTokens")
+_OUTPUT = ("completion_tokens", "output_tokens", "candidates_token_count", "outputTokens")
+
+
+class Forced(NamedTuple):
+    """That an agent was told to answer with what it had, and the bound that it had reached."""
+
+    limit: int | None
+
+
+class Call(call.Call):
+    """One run. As a context manager, it is current while the framework's own code works."""
+
+    def __init__(self, hook: Hook, run: Run, owner: Foreign, waiting: Waiting[str]) -> None:
+        super().__init__(hook, run)
+        self.owner = owner
+        self.waiting = waiting
+        self.outer = open_call.get()
+        self.has_begun = False  # whether the framework took the input
+        self.forced: Forced | None = None
+        self.is_done_by_tool = False
+        self.is_guardrail_passed = True  # what the last guardrail said
+        self.max_iter: int | None = None  # of the agent that was asked last
+        self.model_fault: BaseException | None = None
+        self.child_fault: tuple[BaseException, StopCause] | None = None
+        self._failed_models = 0
+        self._asked = 0
+        self._asks: dict[str, str] = {}  # what is asked now, by the event that asks
+        self._outer_token: Token[Call | None] | None = None
+
+    def __enter__(self) -> Self:
+        self._outer_token = open_call.set(self)
+        return super().__enter__()
+
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
+        if self._outer_token is not None:
+            with contextlib.suppress(ValueError):  # finalised in another context, which is gone with its variable
+                open_call.reset(self._outer_token)
+
+    def describe(self, inputs: Mapping[str, Any]) -> None:
+        """What is known before it begins."""
+
+    # Events -----------------------------------------------------------------------------------------------------------
+
+    def event(self, source: Foreign, event: Foreign) -> None:
+        """An event of the framework's. What comes when the run is over is not its any more."""
+        note = self.events.get(type(event).__name__)
+        if note is not None and not self.is_over and causes.is_crewais(type(event).__module__):
+            note(self, source, event)
+
+    def _begun(self, _source: Foreign, _event: Foreign) -> None:
+        self.has_begun = True
+
+    def _answered(self, _source: Foreign, event: Foreign) -> None:
+        """A model answered. Only an agent's own turn tells why it stopped: guardrails and converters ask as well."""
+        run, turn = self.run, open_turn.get()
+        run.model_calls = (run.model_calls or 0) + 1
+        usage = event.usage
+        if isinstance(usage, dict):
+            run.add_usage(_first(usage, _INPUT), _first(usage, _OUTPUT))
+        if turn is not None:
+            turn.is_told = True
+            self._finished(getattr(event, "finish_reason", None))
+
+    def _finished(self, reason: object) -> None:
+        run = self.run
+        if not isinstance(reason, str) or not reason:
+            run.finish = run.finish_raw = None  # what an earlier turn said does not hold for this one
+            return
+        known = causes.FINISHES.get(reason.lower())
+        if known is None:
+            run.find("vocabulary_new", reason)
+        run.finish, run.finish_raw = known or Finish.OTHER, reason
+
+    def _tool_began(self, _source: Foreign, _event: Foreign) -> None:
+        self.run.in_flight_tools += 1
+
+    def _tool_came_back(self, source: Foreign, event: Foreign) -> None:
+        """It returned, or says that it did not do its work. A tool that there is not was not called."""
+        run, tool = self.run, _tool_of(source, event.tool_name)
+        self._tool_is_over()
+        run.tool_calls = (run.tool_calls or 0) + (tool is not None)
+        if getattr(event, "failure", None) is not None or tool is None:
+            run.tool_errors_recovered += 1
+        else:
+            run.progress(Sign.TOOL_RESULT)
+            self.is_done_by_tool = getattr(tool, "result_as_answer", False) is True
+
+    def _tool_failed(self, source: Foreign, event: Foreign) -> None:
+        """It raised. The model is told; an error of a tool ends a run only where a policy says so."""
+        self._tool_is_over()
+        self.run.tool_calls = (self.run.tool_calls or 0) + (_tool_of(source, event.tool_name) is not None)
+        self.run.tool_errors_recovered += 1
+
+    def _tool_unknown(self, _source: Foreign, _event: Foreign) -> None:
+        self.run.tool_errors_recovered += 1
+
+    def _tool_is_over(self) -> None:
+        self.run.in_flight_tools = max(self.run.in_flight_tools - 1, 0)
+
+    def _checked(self, _source: Foreign, event: Foreign) -> None:
+        """A guardrail looked at an answer. One that it refuses is thrown away, and so is how the answer came."""
+        self.is_guardrail_passed = event.success is True
+        if not self.is_guardrail_passed:
+            self.forced, self.is_done_by_tool = None, False
+
+    def _task_done(self, _source: Foreign, _event: Foreign) -> None:
+        self.run.progress(Sign.STATE_CHANGE)
+
+    def _method_done(self, source: Foreign, _event: Foreign) -> None:
+        if source is self.owner:
+            self.run.steps = (self.run.steps or 0) + 1
+            self.run.progress(Sign.STATE_CHANGE)
+
+    def _asks_person(self, _source: Foreign, event: Foreign) -> None:
+        """A flow's method blocks until somebody has answered."""
+        kind = ApprovalKind.CONFIRMATION if getattr(event, "emit", None) else ApprovalKind.INPUT_REQUIRED
+        self._asks[_key(event)] = self.ask(kind)
+
+    def _person_answered(self, _source: Foreign, event: Foreign) -> None:
+        """Whether anything came: `ask` gives None where its time was over, and the flow goes on with that."""
+        approval_id = self._asks.pop(_key(event), None)
+        if approval_id is not None:
+            given = getattr(event, "response", getattr(event, "feedback", None))
+            self.run.decided(approval_id, "cancelled" if given is None else "answered")
+
+    events: Mapping[str, Callable[[Any, Any, Any], None]] = {
+        "TaskStartedEvent": _begun,
+        "LiteAgentExecutionStartedEvent": _begun,
+        "FlowStartedEvent": _begun,
+        "MethodExecutionStartedEvent": _begun,
+        "LLMCallCompletedEvent": _answered,
+        "ToolUsageStartedEvent": _tool_began,
+        "ToolUsageFinishedEvent": _tool_came_back,
+        "ToolUsageErrorEvent": _tool_failed,
+        "ToolSelectionErrorEvent": _tool_unknown,
+        "LLMGuardrailCompletedEvent": _checked,
+        "TaskCompletedEvent": _task_done,
+        "MethodExecutionFinishedEvent": _method_done,
+        "HumanFeedbackRequestedEvent": _asks_person,
+        "HumanFeedbackReceivedEvent": _person_answered,
+        "FlowInputRequestedEvent": _asks_person,
+        "FlowInputReceivedEvent": _person_answered,
+    }
+
+    # Turns of an agent ------------------------------------------------------------------------------------------------
+
+    def turn_begins(self, turn: Turn) -> None:
+        """An agent asks its model."""
+        self.is_done_by_tool = False
+        limit = getattr(turn.executor, "max_iter", getattr(turn.executor, "max_iterations", None))
+        if type(limit) is int:
+            self.max_iter = limit
+
+    def turn_ends(self, turn: Turn, error: BaseException | None) -> None:
+        """It has an answer, or none. A model of the host's own class may tell nothing on the bus."""
+        run = self.run
+        if error is not None:
+            self.model_fault = error
+            self._failed_models += 1
+            return
+        run.model_errors_recovered += self._failed_models
+        self._failed_models = 0
+        if not turn.is_told:
+            run.model_calls = (run.model_calls or 0) + 1
+        if turn.is_forced:
+            self.forced = Forced(self.max_iter)
+        else:
+            run.steps = (run.steps or 0) + 1
+
+    # Waits inside of a run that goes on -------------------------------------------------------------------------------
+
+    def ask(self, kind: ApprovalKind) -> str:
+        """A person is asked, and the run blocks. Only this process can take the answer: there is no resume token."""
+        self._asked += 1
+        approval_id = f"{self.run.run_id}/feedback-{self._asked}"
+        self.run.waiting(approval_id, kind, boundary=Boundary.CALLBACK)
+        return approval_id
+
+    # How it ends; the first word counts -------------------------------------------------------------------------------
+
+    def say_how(self) -> None:
+        """What stands behind an end that looks ordinary: a bound, or a tool that ends the work."""
+        if self.forced is not None:
+            self.run.forced_wrapup = True
+            self.say_bound(self.forced.limit)
+        elif self.is_done_by_tool:
+            self.run.say(StopCause.EXPLICIT_DONE, Rank.SIGNAL, Boundary.CALLBACK, reason=causes.ENDED_BY_TOOL)
+
+    def say_bound(self, limit: int | None) -> None:
+        """`max_iter` fired. It bounds an agent's work on one task: steps of all tasks cannot be held against it."""
+        self.run.bounded(StopCause.STEP_LIMIT, "max_iter", "custom", limit=limit, observed=limit)
+
+    def failed(self, error: BaseException) -> None:
+        """An exception leaves it. A run around it that the exception leaves too says the same."""
+        if self.outer is not None and not self.is_over:
+            cause = self.cause(error)
+            self.outer.child_fault = None if cause is None else (error, cause)
+        if not self.is_over and self.model_fault is not None and self.model_fault in chain_of(error):
+            self.run.model_errors_terminal = 1
+        super().failed(error)
+
+    def is_first_end(self) -> bool:
+        """Whether it is over only now. An exception that is kept keeps every frame that it left."""
+        is_first = super().is_first_end()
+        if is_first:
+            self.child_fault = self.model_fault = None
+        return is_first
+
+    def cause(self, error: BaseException) -> StopCause | None:
+        """By what a run inside says, by its class and place; else by where it came from: the input, or the model."""
+        if is_cancelled(error):
+            return None
+        if self.child_fault is not None and self.child_fault[0] in chain_of(error):
+            return self.child_fault[1]
+        known = causes.cause_of(error)
+        if known is not None or not self.hook.is_tested:
+            return None if known is StopCause.GUARDRAIL and self._is_faulty_guardrail(error) else known
+        if self.model_fault is not None and self.model_fault in chain_of(error):
+            return provider_cause(error) or StopCause.MODEL_FAILURE
+        is_refused = not self.has_begun and isinstance(error, TypeError | ValueError | KeyError)
+        return StopCause.INPUT_REJECTED if is_refused and causes.is_crewais(causes.origin_of(error).module) else None
+
+    def _is_faulty_guardrail(self, error: BaseException) -> bool:
+        """A guardrail that passes and gives nothing leaves by the place of one that refuses: a fault of the host's."""
+        return "guardrail" in causes.origin_of(error).function and self.is_guardrail_passed
+
+
+class Turn:
+    """One answer of an agent's model, while it is waited for. A `with` block that lets everything through."""
+
+    __slots__ = ("_hook", "_token", "call", "executor", "is_forced", "is_told")
+
+    def __init__(self, hook: Hook, executor: Foreign, *, is_forced: bool) -> None:
+        self._hook = hook
+        self.call = open_call.get()
+        self.executor = executor
+        self.is_forced = is_forced
+        self.is_told = False
+
+    def __enter__(self) -> None:
+        self._token = open_turn.set(self)
+        if self.call is not None and not self.call.is_over:
+            with self._hook.guard("turn_begins"):
+                self.call.turn_begins(self)
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        open_turn.reset(self._token)
+        if self.call is not None and not self.call.is_over:
+            with self._hook.guard("turn_ends"):
+                self.call.turn_ends(self, error)
+
+
+class Feedback:
+    """A person looks at a task's answer (`Task.human_input`), and the run blocks meanwhile."""
+
+    __slots__ = ("_approval_id", "_call", "_hook")
+
+    def __init__(self, hook: Hook) -> None:
+        self._hook = hook
+        self._call = open_call.get()
+        self._approval_id: str | None = None
+
+    def __enter__(self) -> None:
+        if self._call is not None and not self._call.is_over:
+            with self._hook.guard("feedback"):
+                self._approval_id = self._call.ask(ApprovalKind.CONFIRMATION)
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if self._call is not None and self._approval_id is not None and kind is None:
+            with self._hook.guard("feedback"):
+                self._call.run.decided(self._approval_id, "answered")
+
+
+def _tool_of(source: Foreign, name: object) -> Foreign | None:
+    """The tool that an event is about, where the agent that emits it has one of that name."""
+    tools = (*(getattr(source, "tools", None) or ()), *(getattr(source, "original_tools", None) or ()))
+    return next((tool for tool in tools if _plain(getattr(tool, "name", None)) == _plain(name)), None)
+
+
+def _plain(name: object) -> str:
+    """A tool's name without what CrewAI changes in it (`sanitize_tool_name`)."""
+    return "".join(each for each in str(name).lower() if each.isalnum())
+
+
+def _key(event: Foreign) -> str:
+    return f"{type(event).__name__[:10]}:{event.method_name}"
+
+
+def _first(usage: Mapping[str, Any], names: tuple[str, ...]) -> object:
+    return next((usage[name] for name in names if usage.get(name) is not None), None)
