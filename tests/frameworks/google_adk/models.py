@@ -1,0 +1,217 @@
+"""A model that plays a script, and the agents, tools and runners of the paths. All else is the framework's own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable
+from typing import Any, NamedTuple
+
+from google.adk.agents import LlmAgent
+from google.adk.agents.run_config import RunConfig
+from google.adk.apps import App, ResumabilityConfig
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.llm_response import LlmResponse
+from google.adk.runners import InMemoryRunner, Runner
+from google.adk.sessions.in_memory_session_service import InMemorySessionService
+from google.adk.tools.function_tool import FunctionTool
+from google.adk.tools.long_running_tool import LongRunningFunctionTool
+from google.adk.tools.tool_context import ToolContext
+from google.genai import types
+
+CONFIRM, CREDENTIAL, INPUT = "adk_request_confirmation", "adk_request_credential", "adk_request_input"
+
+
+class Turn(NamedTuple):
+    """One answer of the model: text, or calls as (tool, id, arguments); or an error; after a pause in seconds."""
+
+    text: str | None = None
+    calls: tuple[tuple[str, str, dict[str, Any]], ...] = ()
+    finish: str | None = "STOP"
+    code: str | None = None
+    error: BaseException | None = None
+    pause: float = 0.0
+    tokens: tuple[int, int] = (20, 5)
+    chunks: int = 1
+
+
+def say(text: str = "Done.", **more: Any) -> Turn:
+    """The model answers."""
+    return Turn(text=text, **more)
+
+
+def call(name: str = "look_up", call_id: str = "call-1", /, **given: Any) -> Turn:
+    """The model asks for a tool."""
+    return Turn(calls=((name, call_id, given),))
+
+
+NOTHING = Turn(finish=None)
+
+
+class Scripted(BaseLlm):
+    """Plays turns; each of its answers is one response, or parts and the whole where it streams."""
+
+    turns: list[Turn]
+
+    async def generate_content_async(self, llm_request: Any, stream: bool = False) -> AsyncGenerator[LlmResponse, None]:
+        turn = self.turns.pop(0)
+        if turn.pause:
+            await asyncio.sleep(turn.pause)
+        if turn.error is not None:
+            raise turn.error
+        for _ in range(turn.chunks if stream else 0):
+            yield LlmResponse(content=_content([types.Part(text=turn.text)]), partial=True)
+        parts = [] if turn.text is None else [types.Part(text=turn.text)]
+        parts += [types.Part(function_call=types.FunctionCall(name=name, id=call_id or None, args=given))
+                  for name, call_id, given in turn.calls]  # fmt: skip
+        spent, said = turn.tokens
+        yield LlmResponse(
+            content=_content(parts) if parts else None,
+            finish_reason=None if turn.finish is None else types.FinishReason(turn.finish),
+            error_code=turn.code,
+            error_message=None if turn.code is None else "canary-7f3a in an error",
+            usage_metadata=types.GenerateContentResponseUsageMetadata(
+                prompt_token_count=spent, candidates_token_count=said
+            ),
+        )
+
+
+def _content(parts: list[types.Part]) -> types.Content:
+    return types.Content(role="model", parts=parts)
+
+
+def look_up(key: str = "a") -> dict[str, Any]:
+    """Looks something up."""
+    return {"value": f"of {key}"}
+
+
+def pay(amount: int = 1) -> dict[str, Any]:
+    """Pays."""
+    return {"paid": amount}
+
+
+def breaks() -> dict[str, Any]:
+    """Always fails."""
+    raise ValueError("canary-7f3a in a tool")
+
+
+async def slow() -> dict[str, Any]:
+    """Takes longer than anybody waits."""
+    await asyncio.sleep(5)
+    return {}
+
+
+def is_enough(tool_context: ToolContext) -> dict[str, Any]:
+    """What it gives is the answer."""
+    tool_context.actions.skip_summarization = True
+    return {"value": 1}
+
+
+def asks_itself(tool_context: ToolContext) -> dict[str, Any]:
+    """Asks for a confirmation by itself."""
+    if tool_context.tool_confirmation is None:
+        tool_context.request_confirmation(hint="canary-7f3a?", payload={"note": "canary-7f3a"})
+        return {"status": "asked"}
+    return {"status": "done"}
+
+
+def submit(what: str = "a") -> dict[str, Any] | None:
+    """Hands something in, which somebody else finishes."""
+    return {"status": "pending", "what": what}
+
+
+def submit_silently(what: str = "a") -> dict[str, Any] | None:
+    """The same, and there is nothing to say yet."""
+    del what
+    return None
+
+
+TOOLS: list[Any] = [
+    look_up, breaks, slow, is_enough, asks_itself,
+    FunctionTool(pay, require_confirmation=True),
+    LongRunningFunctionTool(submit), LongRunningFunctionTool(submit_silently),
+]  # fmt: skip
+
+
+def agent(*turns: Turn, name: str = "clerk", tools: Iterable[Any] = (), **more: Any) -> LlmAgent:
+    """An agent that plays these turns."""
+    return LlmAgent(
+        name=name, model=Scripted(model="scripted-1", turns=list(turns)), tools=list(tools) or TOOLS, **more
+    )
+
+
+class Kept(InMemorySessionService):
+    """A session service of the program's own. What is in memory here, others have in a database."""
+
+
+def kept() -> Any:
+    """A session service that is none of ADK's in-memory ones by its classes: it stands for a database."""
+    from google.adk.sessions.base_session_service import BaseSessionService
+
+    inner = InMemorySessionService()
+    names = ("create_session", "get_session", "list_sessions", "delete_session", "append_event")
+    methods = {name: _forward(getattr(inner, name)) for name in names}
+    return type("TableSessionService", (BaseSessionService,), methods)()
+
+
+def _forward(method: Callable[..., Any]) -> Callable[..., Any]:
+    async def forward(_: Any, *args: Any, **kwargs: Any) -> Any:
+        return await method(*args, **kwargs)
+
+    return forward
+
+
+class Desk:
+    """A runner with one session, and what came out of it."""
+
+    def __init__(self, root: Any, *, plugins: Iterable[Any] = (), resumable: bool = False, service: Any = None) -> None:
+        config = {"resumability_config": ResumabilityConfig(is_resumable=True)} if resumable else {}
+        app = App(name="desk", root_agent=root, plugins=list(plugins), **config)
+        self.runner = InMemoryRunner(app=app) if service is None else Runner(app=app, session_service=service)
+        self.events: list[Any] = []
+        self._is_open = False
+
+    async def opened(self, session_id: str = "s-1") -> None:
+        """Its session exists."""
+        if not self._is_open:
+            self._is_open = True
+            await self.runner.session_service.create_session(app_name="desk", user_id="u-1", session_id=session_id)
+
+    def stream(self, message: Any = "Go.", config: RunConfig | None = None, **more: Any) -> Any:
+        """A run, to be read."""
+        given = {"run_config": config} if config is not None else {}
+        return self.runner.run_async(user_id="u-1", session_id="s-1", new_message=text(message), **given, **more)
+
+    async def run(self, message: Any = "Go.", config: RunConfig | None = None, **more: Any) -> list[Any]:
+        """A run, read to its end."""
+        await self.opened()
+        self.events = []
+        async for event in self.stream(message, config, **more):
+            self.events.append(event)
+        return self.events
+
+    def asked(self) -> list[Any]:
+        """The calls that wait for the program."""
+        return [each for event in self.events for each in event.get_function_calls()
+                if each.id in (event.long_running_tool_ids or ())]  # fmt: skip
+
+    def answer(self, response: dict[str, Any] | None = None) -> types.Content:
+        """The input that answers everything that was asked."""
+        given = {"confirmed": True} if response is None else response
+        return types.Content(role="user", parts=[
+            types.Part(function_response=types.FunctionResponse(id=each.id, name=each.name, response=given))
+            for each in self.asked()
+        ])  # fmt: skip
+
+
+def text(message: Any) -> Any:
+    """A message of the user's."""
+    return types.Content(role="user", parts=[types.Part(text=message)]) if isinstance(message, str) else message
+
+
+async def failing(made: Any, kind: type[BaseException] = Exception) -> BaseException:
+    """Awaits what is meant to raise."""
+    try:
+        await made
+    except kind as error:
+        return error
+    raise AssertionError("it was to raise")
