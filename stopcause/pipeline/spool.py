@@ -161,11 +161,14 @@ class _Part:
 
 
 def _died(starts: Sequence[bytes], last: bytes) -> list[Died]:
-    """Of each of these runs that its process is gone, as of the last record in its file."""
+    """Of each of these runs that its process is gone, as of the last record in its file.
+
+    One that names no process is kept by an engine outside, and lives on.
+    """
     begun = [record for record in map(codec.read_line, starts) if isinstance(record, RunStarted)]
     end = codec.read_line(last)
     moments = [each.at for each in (*begun, end) if not isinstance(each, LineError)]
-    return [Died(each.run_id, _death(each, max(moments))) for each in begun]
+    return [Died(each.run_id, _death(each, max(moments))) for each in begun if each.process is not None]
 
 
 def _death(begun: RunStarted, at: datetime) -> bytes:

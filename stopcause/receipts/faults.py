@@ -86,9 +86,10 @@ def _before(error: BaseException) -> BaseException | None:
 
 
 def status_of(error: BaseException) -> int | None:
-    """The HTTP status that an exception carries, if any."""
-    for name in ("status_code", "status", "http_status"):
-        value = _attribute(error, name)
+    """The HTTP status that an exception carries, if any; some carry the response."""
+    answer = _attribute(error, "response")
+    named = [_attribute(error, name) for name in ("status_code", "status", "http_status")]
+    for value in (*named, _attribute(answer, "status_code")):
         if type(value) is int and 100 <= value <= 599:  # noqa: PLR2004 - what a status is
             return value
     return None
@@ -149,7 +150,7 @@ def _code(error: BaseException) -> str | None:
     return value if isinstance(value, str) and is_identifier(value) else None
 
 
-def _attribute(error: BaseException, name: str) -> object:
+def _attribute(error: object, name: str) -> object:
     try:
         return getattr(error, name, None)
     except Exception:  # noqa: BLE001 - a property of somebody else's exception; what it cannot tell is not told

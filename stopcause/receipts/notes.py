@@ -107,6 +107,8 @@ class Notes:
     output_shape: OutputShape | None = None
     closed_by: str | None = None
     is_driven: bool = True  # whether something moves it on; a stream that nobody reads is not driven
+    is_durable: bool = False  # an engine outside keeps it and may go on with it in another process
+    lease_s: float | None = None  # of a durable run: how long its engine lets it live, where it does not for ever
     abort_requested_ns: int | None = None
 
     # How it stands. For `records` and `writer`.
@@ -343,6 +345,13 @@ class Notes:
         """Something that the writer itself noticed: a code and a place, once each."""
         if (code, where) not in self.findings and len(self.findings) < MOST_NOTED:
             self.findings += ((code, where),)
+
+    @harmless
+    def note(self, code: str, where: str | None = None) -> None:
+        """The same of a run that is open and may stay so: recorded at once, and again in its receipt."""
+        self.find(code, where)
+        if self.writer is not None and self.is_started:
+            self.writer.noted(self, code, where, time.time_ns())
 
 
 _OUTCOME_FIELDS = (

@@ -29,6 +29,7 @@ Draft = dict[str, Any]
 
 _CLOCK_JUMP_NS = 5_000_000_000  # the plan's clock skew: below it, clocks only disagree
 _SECOND = 1_000_000_000
+_INTERNAL = ("at_ns", "at_once", "tool")  # of a noted wait: not as they are on the wire
 _LIMIT = ("name", "kind", "limit", "unit", "scope")
 _CONDITION = ("name", "kind", "fired", "limit", "observed")
 _PLAIN = (
@@ -52,8 +53,11 @@ def started(run: Run, process: Draft) -> Draft:
     """The start record."""
     draft = _head(run, Kind.STARTED, Boundary.CALL, run.started_ns)
     _static(draft, run)
-    draft["lease_s"] = run.config.lease_s
-    draft["process"] = process
+    if run.is_durable:  # this process's end is not its end
+        _put(draft, "lease_s", run.lease_s)
+    else:
+        draft["lease_s"] = run.config.lease_s
+        draft["process"] = process
     return draft
 
 
@@ -82,6 +86,21 @@ def withdrawn(run: Run, waiting: str, approval_id: str, at_ns: int) -> Draft:
     return _about_wait(run, waiting, at_ns, {"approval_id": approval_id, "state": "withdrawn"})
 
 
+def asked(run: Run, noted: dict[str, Any], number: int) -> Draft:
+    """That it waits, and has not stopped. `number`: which of its waits, from 1."""
+    draft = _head(run, Kind.APPROVAL, Boundary.CALL, noted["at_ns"])
+    draft["approval"] = _wait(run, noted, number - 1)
+    return draft
+
+
+def changed(run: Run, approval_id: str, facts: Draft, at_ns: int) -> Draft:
+    """What became of such a wait."""
+    draft = _head(run, Kind.APPROVAL, Boundary.CALL, at_ns)
+    told = {**facts, "decided_at": time_of(facts["decided_at"])} if "decided_at" in facts else facts
+    draft["approval"] = {"approval_id": approval_id, **told}
+    return draft
+
+
 def _about_wait(run: Run, waiting: str | None, at_ns: int, approval: Draft) -> Draft:
     draft = _head(run, Kind.APPROVAL, Boundary.CALL, at_ns)
     draft["run_id"] = waiting
@@ -105,16 +124,21 @@ def stopped(run: Run) -> Draft:
     draft = _head(run, Kind.STOPPED, said.boundary, max(run.stopped_ns, run.started_ns))
     _static(draft, run)
     draft["started_at"] = time_of(run.started_ns)
-    draft["duration_s"] = round((run.stopped_mono - run.started_mono) / _SECOND, 6)
+    draft["duration_s"] = round(_took_ns(run) / _SECOND, 6)
     _cause(draft, run, said)
     _told(draft, run)
     _counted(draft, run)
     _ending(draft, run, said)
     if approvals := _approvals(run, said):
         draft["approvals"] = approvals
-    if abs((run.stopped_ns - run.started_ns) - (run.stopped_mono - run.started_mono)) > _CLOCK_JUMP_NS:
+    if abs((run.stopped_ns - run.started_ns) - _took_ns(run)) > _CLOCK_JUMP_NS:
         draft.setdefault("findings", []).append({"code": "clock_jump"})
     return draft
+
+
+def _took_ns(run: Run) -> int:
+    """By the monotonic clock; two processes have no such clock together."""
+    return max(run.stopped_ns - run.started_ns, 0) if run.is_durable else run.stopped_mono - run.started_mono
 
 
 def broken(run: Run) -> Draft:
@@ -138,7 +162,7 @@ def _head(run: Run, kind: Kind, boundary: Boundary, at_ns: int) -> Draft:
         "adapter": run.adapter,
         "adapter_version": __version__,
     }
-    if not run.is_ours:
+    if not run.is_ours or run.is_durable:
         del draft["seq"]  # in the order of another writer, which we do not know
     _put(draft, "framework", run.framework)
     _put(draft, "framework_version", run.framework_version)
@@ -275,7 +299,7 @@ def _answered(run: Run, approval_id: str, decision: str | None) -> Draft:
 
 def _wait(run: Run, noted: dict[str, Any], index: int) -> Draft:
     """One entry of `approvals`, with what the configured route gives where the host said nothing itself."""
-    draft = _without_nulls({name: value for name, value in noted.items() if name not in ("at_ns", "tool")})
+    draft = _without_nulls({name: value for name, value in noted.items() if name not in _INTERNAL})
     if "decided_at" in draft:
         draft["decided_at"] = time_of(draft["decided_at"])
     at = noted["at_ns"]

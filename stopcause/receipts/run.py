@@ -115,6 +115,15 @@ class Run(Waits):
                 self.epoch = self.writer.epoch  # it may have been made before a fork
                 self.writer.started(self)
 
+    def go_on_here(self, started_ns: int) -> Self:
+        """A durable run that another process has begun, and has recorded that: it ends in this one, perhaps.
+
+        Args:
+            started_ns: When it began, as its engine says.
+        """
+        self.is_durable, self.is_started, self.started_ns = True, True, started_ns
+        return self
+
     def close(self) -> None:
         """It is over. Once; what was said until here decides. A run that a fork copied is the parent's to close."""
         if self.is_closed or not self.is_started:

@@ -1,6 +1,8 @@
 """What is noted of waits: that a run stops for one, what was decided, and that the gated call ran.
 
 A wait is open until something is decided on it: in this run, which then went on, or by a run that resumes this one.
+Most frameworks stop to wait, and the receipt tells it. Where one waits without stopping, the wait is recorded at once,
+and so is what becomes of it.
 """
 
 from __future__ import annotations
@@ -43,6 +45,7 @@ class Waits(Notes):
         resumable: bool | None = None,
         boundary: Boundary = Boundary.CALL,
         metadata: object = None,
+        at_once: bool = False,
     ) -> None:
         """It stops to wait for something that only the outside can give.
 
@@ -60,6 +63,8 @@ class Waits(Notes):
             resumable: Whether the run can be resumed; observed, not hoped.
             boundary: Where it was seen.
             metadata: The framework's own; only the keys that `configure(approval_keys=...)` names are read.
+            at_once: It waits without stopping: the wait has a record of its own now, and one for each thing that
+                becomes of it.
         """
         named, known = ids.id_text(approval_id), word_of(ApprovalKind, kind)
         for name, given, taken in (("approval_id", approval_id, named), ("kind", kind, known)):
@@ -81,9 +86,13 @@ class Waits(Notes):
                 "resumable": resumable,
                 "at_ns": time.time_ns(),
             }
+            if at_once:
+                wait["at_once"] = True
             if self.config.approval_keys:
                 wait |= _allowed(self.config.approval_keys, metadata)
             self.waits += (wait,)
+            if at_once and self.writer is not None and self.is_started:
+                self.writer.asked(self, wait, len(self.waits))
         else:
             self.find("approvals_cut", None)
         self.say(_WAIT_CAUSES.get(known, StopCause.APPROVAL_PENDING), Rank.SIGNAL, boundary)
@@ -139,6 +148,12 @@ class Waits(Notes):
             self.writer.executed(self, named, time.time_ns())
 
     @harmless
+    def expired(self, approval_id: str) -> None:
+        """Nobody answered one of its waits in time, and it goes on or ends with that."""
+        if not self._settle(ids.id_text(approval_id), state="expired"):
+            self.find("refused_value", "expired")
+
+    @harmless
     def withdrawn(self, run_id: str, approval_id: str) -> None:
         """What another run waited for cannot be answered any more: this one goes on in its place."""
         if (named := ids.id_text(approval_id)) is None:
@@ -149,8 +164,13 @@ class Waits(Notes):
     def _decided_here(self, approval_id: str, decision: str) -> bool:
         """A decision on a wait of this run, which went on with it. Where none is open any more, it no longer waits."""
         known = word_of(Decision, decision)
-        facts = {"state": "decided", "decision": known, "decided_at": time.time_ns()}
-        if known is None or not self._change_wait(ids.id_text(approval_id), **facts):
+        return known is not None and self._settle(
+            ids.id_text(approval_id), state="decided", decision=known, decided_at=time.time_ns()
+        )
+
+    def _settle(self, approval_id: str | None, **facts: Any) -> bool:  # noqa: ANN401 - as `records` takes them
+        """Whether there is such a wait, which is open no more. Where none is, it no longer waits."""
+        if not self._change_wait(approval_id, **facts):
             return False
         if all("state" in wait for wait in self.waits):
             self.said = tuple(each for each in self.said if each.rank is not Rank.SIGNAL or each.cause not in WAITING)
@@ -158,8 +178,11 @@ class Waits(Notes):
 
     def _change_wait(self, approval_id: str | None, **facts: Any) -> bool:  # noqa: ANN401 - as `records` takes them
         """Whether there is such a wait. A new tuple of new values: the writer may be reading the old ones."""
-        if approval_id is None or not any(wait["approval_id"] == approval_id for wait in self.waits):
+        changed = [wait for wait in self.waits if wait["approval_id"] == approval_id]
+        if approval_id is None or not changed:
             return False
+        if "at_once" in changed[0] and self.writer is not None:
+            self.writer.changed(self, approval_id, facts, time.time_ns())
         self.waits = tuple(wait | facts if wait["approval_id"] == approval_id else wait for wait in self.waits)
         return True
 

@@ -98,6 +98,18 @@ class Writer:
         """The wait of another run, `waiting`, was given up."""
         self._put((self._withdraw, run, waiting, approval_id, at_ns))
 
+    def asked(self, run: Notes, wait: Draft, number: int) -> None:
+        """It waits without stopping; `number`: which of its waits, from 1."""
+        self._put((self._ask, run, wait, number))
+
+    def changed(self, run: Notes, approval_id: str, facts: Draft, at_ns: int) -> None:
+        """Something became of such a wait."""
+        self._put((self._change, run, approval_id, facts, at_ns))
+
+    def noted(self, run: Notes, code: str, where: str | None, at_ns: int) -> None:
+        """A finding that must not wait for the run's end."""
+        self._put((self._note, run, code, where, at_ns))
+
     def outcome(
         self, run: Notes, fields: Draft, at_ns: int, issuer: str | None = None, code: str | None = None
     ) -> None:
@@ -267,7 +279,8 @@ class Writer:
                 told.append(finding)
 
     def _start(self, run: Run, held: dict[str, Any]) -> list[Draft]:
-        self._open.add(run)
+        if not run.is_durable:  # of those an engine gives the signs of life
+            self._open.add(run)
         began = run.as_of(held)  # a decision that comes later has a record of its own
         made = [records.started(began, process.identity())]
         if began.resumes_run_id:
@@ -297,6 +310,17 @@ class Writer:
 
     def _withdraw(self, run: Run, waiting: str, approval_id: str, at_ns: int) -> list[Draft]:
         return [records.withdrawn(run, waiting, approval_id, at_ns)]
+
+    def _ask(self, run: Run, wait: Draft, number: int) -> list[Draft]:
+        return [records.asked(_next(run), wait, number)]
+
+    def _change(self, run: Run, approval_id: str, facts: Draft, at_ns: int) -> list[Draft]:
+        return [records.changed(_next(run), approval_id, facts, at_ns)]
+
+    def _note(self, run: Run, code: str, where: str | None, at_ns: int) -> list[Draft]:
+        made = records.progressed(_next(run), at_ns, Sign.HEARTBEAT, run.steps)
+        made["findings"] = [{"code": code, "where": where} if where else {"code": code}]
+        return [made]
 
     def _look(self, run: Run, fields: Draft, at_ns: int, issuer: str | None, code: str | None) -> list[Draft]:
         made = records.outcome(_next(run), fields, at_ns, issuer)

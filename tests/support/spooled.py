@@ -34,8 +34,9 @@ def line(kind: str, run_id: str, ago_s: float = 60, **fields: object) -> bytes:
 
 
 def started(run_id: str, ago_s: float = 60, **fields: object) -> bytes:
-    """A run that says something every five minutes."""
-    return line("run.started", run_id, ago_s, agent="a", lease_s=300.0, **fields)
+    """A run that says something every five minutes, of a process that is not said to live here."""
+    process = {"boot_id": "b", "pid": 2**22 + 1, "started": 1}
+    return line("run.started", run_id, ago_s, **{"agent": "a", "lease_s": 300.0, "process": process, **fields})
 
 
 def stopped(run_id: str, ago_s: float = 50) -> bytes:

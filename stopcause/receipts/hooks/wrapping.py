@@ -135,17 +135,19 @@ def _stream(hook: Hook, original: Foreign, begin: Begin) -> Foreign:
                     call.item(item)
             try:
                 sent = yield item
-            except GeneratorExit:
-                try:
-                    with inside:
-                        items.close()
-                finally:
-                    end(call, "left")
-                raise
+            except GeneratorExit as error:
+                leaving = error
+                break
             except BaseException as error:  # noqa: BLE001 - it is the wrapped one's to answer
                 step = functools.partial(items.throw, error)
             else:
                 step = functools.partial(items.send, sent)
+        try:  # out here: what closing raises comes from itself
+            with inside:
+                items.close()
+        finally:
+            end(call, "left")
+        raise leaving
 
     return generator
 
@@ -172,16 +174,18 @@ def _async_stream(hook: Hook, original: Foreign, begin: Begin) -> Foreign:
                     call.item(item)
             try:
                 sent = yield item
-            except GeneratorExit:
-                try:
-                    with inside:
-                        await items.aclose()
-                finally:
-                    end(call, "left")
-                raise
+            except GeneratorExit as error:
+                leaving = error
+                break
             except BaseException as error:  # noqa: BLE001 - it is the wrapped one's to answer
                 step = functools.partial(items.athrow, error)
             else:
                 step = items.__anext__ if sent is None else functools.partial(items.asend, sent)
+        try:  # out here: what closing raises comes from itself
+            with inside:
+                await items.aclose()
+        finally:
+            end(call, "left")
+        raise leaving
 
     return async_generator

@@ -8,4 +8,4 @@ PATHS = [*paths_ends.PATHS, *paths_limits.PATHS, *paths_faults.PATHS, *paths_wai
 
 let_go = paths_faults.let_go  # after each: closes the streams that a path left open
 
-PROGRAM = ("ticket-agent", 3, 1)  # supersteps
+PROGRAM = ("ticket-agent", 3, 1, "natural")  # supersteps
