@@ -1,0 +1,107 @@
+"""Temporal: executions that end without any code of a worker's: terminated, or timed out by the server.
+
+Two who see that: a client that waits for the result, which is listened to; and whoever asks with `closing`.
+"""
+
+from __future__ import annotations
+
+import functools
+from contextvars import Context, ContextVar
+from typing import TYPE_CHECKING, Any
+
+from stopcause.receipts.causes import Rank
+from stopcause.receipts.hooks.temporal_causes import BY_CLOSING, BY_STATUS, STATUSES_OF_WORKERS
+from stopcause.receipts.vocabulary import Boundary, LimitKind, StopCause
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from stopcause.receipts.hooks.call import Foreign
+    from stopcause.receipts.hooks.guard import Hook
+    from stopcause.receipts.hooks.temporal_workflow import Attempt
+    from stopcause.receipts.hooks.waiting import Waiting
+
+_followed: ContextVar[list[str | None] | None] = ContextVar("stopcause_temporal_followed", default=None)
+
+
+class Closings:
+    """What a client sees of closed executions. Of those that a worker has ended, nothing is said here."""
+
+    def __init__(self, hook: Hook, attempts: Waiting[Attempt]) -> None:
+        self._hook = hook
+        self._attempts = attempts
+
+    def result(self, original: Foreign) -> Foreign:
+        """Around `WorkflowHandle.result`."""
+
+        @functools.wraps(original)
+        async def result(handle: Foreign, /, **options: Any) -> Any:  # noqa: ANN401 - whatever the workflow returned
+            followed: list[str | None] = []
+            token = _followed.set(followed)
+            try:
+                return await original(handle, **options)
+            except Exception as error:
+                with self._hook.guard("result"):
+                    self._failed(handle, followed, error)
+                raise
+            finally:
+                _followed.reset(token)
+
+        return result
+
+    def fetch(self, original: Foreign) -> Foreign:
+        """Around what `result` asks for each execution of a chain: which one it asked for last."""
+
+        @functools.wraps(original)
+        def _fetch_history_events_for_run(handle: Foreign, run_id: str | None, /, **options: Any) -> Foreign:
+            followed = _followed.get()
+            if followed is not None:
+                followed.append(run_id)
+            return original(handle, run_id, **options)
+
+        return _fetch_history_events_for_run
+
+    def _failed(self, handle: Foreign, followed: list[str | None], error: Exception) -> None:
+        known = BY_CLOSING.get(type(getattr(error, "cause", None)).__name__)
+        execution = followed[-1] if followed else handle.result_run_id
+        if type(error).__name__ != "WorkflowFailureError" or known is None or not execution:
+            return
+        self.close(handle._client.namespace, handle.id, execution, known)  # noqa: SLF001 - it has no other name
+
+    def described(self, description: Foreign) -> str | None:
+        """Of a description that the server gave: writes the receipt where no worker could."""
+        status = getattr(description.status, "name", None)
+        known = BY_STATUS.get(status or "")
+        if known is None and status not in STATUSES_OF_WORKERS:
+            known = (StopCause.UNKNOWN, str(status))
+        if known is None:
+            return None
+        self.close(
+            description.namespace, description.id, description.run_id, known,
+            agent=description.workflow_type, began=description.start_time,
+        )  # fmt: skip
+        return str(known[0])
+
+    def close(  # noqa: PLR0913 - what is known of an execution
+        self,
+        namespace: str,
+        workflow_id: str,
+        execution: str,
+        known: tuple[StopCause, str],
+        *,
+        agent: str | None = None,
+        began: datetime | None = None,
+    ) -> None:
+        """The receipt. Who sees it does not know when the execution began, unless the server was asked."""
+        run = Context().run(self._hook.begin, agent)  # nobody's child, whoever looks
+        attempt = self._attempts.of(namespace, execution)
+        if run is None or not run.identify(execution if attempt is None else attempt.run_id):
+            return
+        run.attempt = 1 if attempt is None else attempt.number
+        run.thread_id = workflow_id
+        run.go_on_here(0 if began is None else int(began.timestamp() * 1e9))
+        cause, reason = known
+        if cause is StopCause.TIME_LIMIT:
+            run.condition("workflow_timeout", LimitKind.TIME, fired=True)
+        run.say(cause, Rank.SIGNAL, Boundary.PLATFORM, reason=reason, aborted=cause is StopCause.PLATFORM_ABORT)
+        run.close()

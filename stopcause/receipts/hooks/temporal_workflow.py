@@ -1,0 +1,289 @@
+"""Temporal: one execution of a workflow, as the worker that has it in its cache sees it: its run, and how that ends.
+
+An execution outlives its worker. It is taken up elsewhere by running its history again: all is noted again then, and
+nothing recorded, so that counts and waits are whole and no record comes twice. What is recorded depends on nothing that
+the workflow could see: there is no effect on its commands.
+
+Not here: where this is listened to (`temporal_interceptor`), and what a workflow says of its waits (`temporal_waits`).
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from weakref import WeakValueDictionary
+
+from temporalio import exceptions, workflow
+
+from stopcause.receipts.faults import chain_of
+from stopcause.receipts.hooks import call
+from stopcause.receipts.hooks.temporal_causes import RETRIES_ENDED, failure_of
+from stopcause.receipts.identifiers import is_personal
+from stopcause.receipts.vocabulary import ApprovalKind, Boundary, LimitKind, Sign, StopCause
+
+if TYPE_CHECKING:
+    from datetime import datetime, timedelta
+
+    from stopcause.receipts.hooks.call import Foreign
+    from stopcause.receipts.hooks.guard import Hook
+    from stopcause.receipts.hooks.waiting import Waiting
+    from stopcause.receipts.run import Run
+
+CONTINUED = "continue-as-new"  # what an execution that is continued as a new one waits for: that one
+_SECOND = 1_000_000_000
+
+executions: WeakValueDictionary[str, Execution] = WeakValueDictionary()  # by Temporal's run id, while in a cache here
+
+
+class Attempt(NamedTuple):
+    """Which attempt of which run an execution is that tries another one again."""
+
+    run_id: str
+    number: int
+
+
+class Execution(call.Call):
+    """One execution while a worker has it. Evicted from the cache it is forgotten, and made again from history."""
+
+    def __init__(self, hook: Hook, run: Run, info: Foreign, attempts: Waiting[Attempt]) -> None:
+        super().__init__(hook, run)
+        self.info = info
+        self._writer = run.writer
+        self._attempts = attempts
+        self._activities: dict[Foreign, str] = {}  # those that are not done
+        self._known: set[str] = set()  # names that came from a function, or that a worker has
+        self._failures = 0
+        self.expired: BaseException | None = None  # what a wait that was not answered in time raised
+
+    # How it begins ----------------------------------------------------------------------------------------------------
+
+    def begin(self) -> Self:
+        """Its first task, or the first that this worker sees of it."""
+        info, run = self.info, self.run
+        run.identify(self._run_id())
+        run.attempt = info.attempt
+        run.thread_id = info.workflow_id
+        run.step_unit = "activity"
+        run.is_durable = True
+        if info.parent is not None:
+            run.parent_run_id = self._run_of(info.parent.run_id)
+        self._limit()
+        is_next = self._is_next()
+        if is_next:
+            run.resumed(self._run_of(info.continued_run_id), {CONTINUED: "answered"})
+        if self.listen():
+            run.start()
+        else:
+            run.go_on_here(_ns(info.workflow_start_time))
+        if is_next:
+            run.executed(CONTINUED)
+        self.is_over = False
+        executions[info.run_id] = self
+        return self
+
+    def _run_id(self) -> str:
+        """Temporal's own id of the execution; a retry is another attempt of the same run.
+
+        A retry names the one before it, and the first of its chain. The latter may have been continued as new since,
+        which only a worker knows that had both.
+        """
+        info = self.info
+        if info.attempt <= 1 or not info.continued_run_id:
+            return str(info.run_id)
+        known = self._attempts.of(info.namespace, info.continued_run_id)
+        before = info.continued_run_id if info.attempt == 2 else info.first_execution_run_id  # noqa: PLR2004 - see above
+        first = before if known is None else known.run_id
+        self._attempts.add(info.namespace, info.run_id, Attempt(first, info.attempt))
+        return str(first)
+
+    def _run_of(self, execution: str) -> str:
+        """The run that an execution of this namespace is."""
+        known = self._attempts.of(self.info.namespace, execution)
+        return execution if known is None else known.run_id
+
+    def _is_next(self) -> bool:
+        """Whether one execution was continued as this one. Those of a schedule and retries name one before them too."""
+        return bool(self.info.continued_run_id) and self.info.attempt <= 1 and not self.info.cron_schedule
+
+    def _limit(self) -> None:
+        bounds = [("run_timeout", self.info.run_timeout), ("execution_timeout", self.info.execution_timeout)]
+        for name, bound in bounds:
+            if bound is not None and _seconds(bound) > 0:
+                self.run.limit(name, LimitKind.TIME, _seconds(bound), unit="s")
+        left = [_seconds(bound) for _, bound in bounds if bound is not None and _seconds(bound) > 0]
+        self.run.lease_s = min(left, default=None)
+
+    # How it goes ------------------------------------------------------------------------------------------------------
+
+    def listen(self) -> bool:
+        """Whether what happens now happens for the first time. Otherwise nothing is recorded of it."""
+        is_live = not workflow.unsafe.is_replaying()
+        self.run.writer = self._writer if is_live else None
+        return is_live
+
+    def activity(self, handle: Foreign, name: str, *, is_known: bool) -> None:
+        """It started one. Whatever name a string gives is one that a model may have made up."""
+        self.listen()
+        if is_known:
+            self._known.add(name)
+        self.run.tool_calls = (self.run.tool_calls or 0) + 1
+        self.run.in_flight_tools += 1
+        self._activities[handle] = name
+        handle.add_done_callback(functools.partial(self._guarded, self._activity_done))
+
+    def _activity_done(self, handle: Foreign) -> None:
+        name = self._activities.pop(handle)
+        self.run.in_flight_tools -= 1
+        error = _error_of(handle)
+        if error is None and not handle.cancelled():
+            self._known.add(name)  # whoever ran it has it
+            self.run.steps = (self.run.steps or 0) + 1
+            self._progress(Sign.TOOL_RESULT)
+        elif error is not None and not _is_cancelled(error):
+            self._failures += 1
+
+    def child(self, handle: Foreign) -> None:
+        """It started a workflow, which tells of itself, perhaps elsewhere."""
+        self.listen()
+        self.run.children_open += 1
+        handle.add_done_callback(functools.partial(self._guarded, self._child_done))
+
+    def _child_done(self, handle: Foreign) -> None:
+        self.run.children_open -= 1
+        if _error_of(handle) is not None:
+            self.run.children_failed += 1
+        else:
+            self._progress(Sign.STATE_CHANGE)
+
+    def waits(self, approval_id: str, facts: dict[str, Any], timeout: timedelta | None) -> None:
+        """It stops for an answer, and stays open. What resumes it is a signal or an update to its id."""
+        expires_at = None if timeout is None else workflow.now() + timeout
+        self.run.waiting(
+            approval_id, expires_at=expires_at, resume_token=self.token, resumable=True, boundary=Boundary.CALL, **facts
+        )
+
+    def expires(self, approval_id: str, error: BaseException) -> None:
+        """Nobody answered in time. Where the time-out is left to end the workflow, that is why it ends."""
+        self.expired = error
+        self.run.expired(approval_id)
+
+    def _guarded(self, note: Foreign, handle: Foreign) -> None:
+        with self.hook.guard(note.__name__):
+            if not self.is_over:
+                note(handle)
+
+    def _progress(self, sign: Sign) -> None:
+        """Of history the time is the one of then."""
+        if self.listen():
+            self.run.progress(sign)
+        else:
+            self.run.made_progress, self.run.progress_ns = True, workflow.time_ns()
+
+    # How it ends ------------------------------------------------------------------------------------------------------
+
+    def returned(self, result: Foreign) -> None:
+        """Its function came back. Of a workflow that a worker only ran again that was recorded before."""
+        if self._is_live_end():
+            self.run.pending_tool_calls = sum(not handle.cancelling() for handle in self._activities) or None
+            self.run.tool_errors_recovered = self._failures
+            super().returned(result)
+
+    def failed(self, error: BaseException) -> None:
+        """An exception leaves it. Most end only this task: it stays open, and the task is tried again."""
+        if isinstance(error, GeneratorExit) or not self._is_live_end():
+            self.is_over = True  # evicted, or collected with its worker
+        elif type(error).__name__ == "_ContinueAsNewError":
+            self._continued()
+        elif self._is_cancel(error):
+            self._count_failures(error)
+            self.reason = "cancelled"
+            super().failed(error)
+        elif self._is_failure(error):
+            self._fails(error)
+        else:
+            self._task_failed(error)
+
+    def left(self) -> None:
+        """Collected with its worker: it goes on elsewhere."""
+        self.is_over = True
+
+    def cause(self, error: BaseException) -> StopCause | None:
+        """What the failure means; None: the common map is asked."""
+        if self.expired is not None and self.expired in chain_of(error):
+            return StopCause.APPROVAL_EXPIRED
+        return StopCause.CALLER_ABORT if self.reason == "cancelled" else failure_of(error).cause
+
+    def _is_live_end(self) -> bool:
+        return not self.is_over and self.listen()
+
+    def _fails(self, error: BaseException) -> None:
+        """The failure that ends it, with the activity that failed, where the agent has one of that name."""
+        failure, cause = failure_of(error), self.cause(error)
+        self._count_failures(error)
+        if failure.activity is not None:
+            self._retries(failure.activity)
+        name = None if failure.activity is None else self.hook.read(self.run, failure.activity, "activity_type", str)
+        if self.is_first_end():
+            self.run.end(
+                error, boundary=Boundary.EXCEPTION, cause=cause, reason=failure.reason,
+                tool=name if name in self._known else None,
+            )  # fmt: skip
+
+    def _retries(self, error: Foreign) -> None:
+        state = getattr(error.retry_state, "name", None)
+        if state in RETRIES_ENDED:
+            self.run.condition(f"activity_retries_{state.lower()}", LimitKind.CUSTOM, fired=True)
+
+    def _count_failures(self, error: BaseException) -> None:
+        self.run.tool_errors_terminal = int(failure_of(error).activity is not None and self._failures > 0)
+        self.run.tool_errors_recovered = self._failures - self.run.tool_errors_terminal
+
+    def _continued(self) -> None:
+        """No end of the work: a new execution of the same workflow id goes on, and answers this wait when it begins."""
+        if self.is_first_end():
+            self.run.waiting(
+                CONTINUED, ApprovalKind.EXTERNAL, resume_token=self.token, resumable=True, boundary=Boundary.CALLBACK
+            )
+            self.run.end()
+
+    def _task_failed(self, error: BaseException) -> None:
+        """No end: the server tries the task again until somebody mends the code. Not once more is it told here."""
+        self.is_over = True
+        self.run.find("workflow_task_failed", type(error).__name__)
+        self.run.progress(Sign.HEARTBEAT)
+
+    def _is_cancel(self, error: BaseException) -> bool:
+        """As the SDK decides it: a cancellation, after one was asked for."""
+        runtime = workflow._Runtime.current()  # noqa: SLF001 - `cancellation_reason` is younger than 1.20
+        asked = getattr(runtime, "_cancel_reason", None) is not None or getattr(runtime, "_cancel_requested", False)
+        return bool(asked) and exceptions.is_cancelled_exception(error)
+
+    @staticmethod
+    def _is_failure(error: BaseException) -> bool:
+        return exceptions.is_cancelled_exception(error) or workflow.is_failure_exception(error)
+
+    @property
+    def token(self) -> str | None:
+        """What names the paused state: the workflow's id, unless it is a person's handle."""
+        workflow_id = self.info.workflow_id
+        if is_personal(workflow_id):
+            self.run.find("refused_value", f"{self.hook.adapter}:workflow_id")
+            return None
+        return str(workflow_id)
+
+
+def _error_of(handle: Foreign) -> BaseException | None:
+    """What an activity or child ended with. Asking for it by `exception()` would say that somebody took it."""
+    return getattr(handle, "_exception", None)
+
+
+def _is_cancelled(error: BaseException) -> bool:
+    return failure_of(error).reason == "cancelled"
+
+
+def _seconds(bound: timedelta) -> float:
+    return bound.total_seconds()
+
+
+def _ns(moment: datetime) -> int:
+    return int(moment.timestamp() * _SECOND)
