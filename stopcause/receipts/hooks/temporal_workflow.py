@@ -53,6 +53,7 @@ class Execution(call.Call):
         self._activities: dict[Foreign, str] = {}  # those that are not done
         self._known: set[str] = set()  # names that came from a function, or that a worker has
         self._failures = 0
+        self._failed: tuple[BaseException, str] | None = None  # the last activity that failed, with its name
         self.expired: BaseException | None = None  # what a wait that was not answered in time raised
 
     # How it begins ----------------------------------------------------------------------------------------------------
@@ -141,6 +142,7 @@ class Execution(call.Call):
             self._progress(Sign.TOOL_RESULT)
         elif error is not None and not _is_cancelled(error):
             self._failures += 1
+            self._failed = error, name
 
     def child(self, handle: Foreign) -> None:
         """It started a workflow, which tells of itself, perhaps elsewhere."""
@@ -185,7 +187,7 @@ class Execution(call.Call):
         """Its function came back. Of a workflow that a worker only ran again that was recorded before."""
         if self._is_live_end():
             self.run.pending_tool_calls = sum(not handle.cancelling() for handle in self._activities) or None
-            self.run.tool_errors_recovered = self._failures
+            self._count_failures()
             super().returned(result)
 
     def failed(self, error: BaseException) -> None:
@@ -195,7 +197,7 @@ class Execution(call.Call):
         elif type(error).__name__ == "_ContinueAsNewError":
             self._continued()
         elif self._is_cancel(error):
-            self._count_failures(error)
+            self._count_failures()
             self.reason = "cancelled"
             super().failed(error)
         elif self._is_failure(error):
@@ -217,26 +219,39 @@ class Execution(call.Call):
         return not self.is_over and self.listen()
 
     def _fails(self, error: BaseException) -> None:
-        """The failure that ends it, with the activity that failed, where the agent has one of that name."""
+        """The failure that ends it; where an activity failed, with its name, if it is one that some worker has.
+
+        One in the worker itself fails with what its code raised, without the word that it was an activity.
+        """
+        links = chain_of(error)
         failure, cause = failure_of(error), self.cause(error)
-        self._count_failures(error)
-        if failure.activity is not None:
-            self._retries(failure.activity)
-        name = None if failure.activity is None else self.hook.read(self.run, failure.activity, "activity_type", str)
+        name = self._failed[1] if self._failed is not None and self._failed[0] in links else None
+        if name is not None:
+            cause = StopCause.TOOL_FAILURE
+            self._retries(links)
+        self._count_failures(is_terminal=name is not None)
         if self.is_first_end():
             self.run.end(
                 error, boundary=Boundary.EXCEPTION, cause=cause, reason=failure.reason,
                 tool=name if name in self._known else None,
             )  # fmt: skip
 
-    def _retries(self, error: Foreign) -> None:
-        state = getattr(error.retry_state, "name", None)
-        if state in RETRIES_ENDED:
+    def _retries(self, links: list[BaseException]) -> None:
+        """That nothing was tried again because a bound on that was reached."""
+        states = [getattr(getattr(link, "retry_state", None), "name", None) for link in links]
+        for state in RETRIES_ENDED.intersection(states):
             self.run.condition(f"activity_retries_{state.lower()}", LimitKind.CUSTOM, fired=True)
 
-    def _count_failures(self, error: BaseException) -> None:
-        self.run.tool_errors_terminal = int(failure_of(error).activity is not None and self._failures > 0)
+    def _count_failures(self, *, is_terminal: bool = False) -> None:
+        self.run.tool_errors_terminal = int(is_terminal)
         self.run.tool_errors_recovered = self._failures - self.run.tool_errors_terminal
+
+    def is_first_end(self) -> bool:
+        """Whether it is over only now. An exception that is kept keeps every frame that it left."""
+        is_first = super().is_first_end()
+        self._failed = self.expired = None
+        self._activities.clear()
+        return is_first
 
     def _continued(self) -> None:
         """No end of the work: a new execution of the same workflow id goes on, and answers this wait when it begins."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from temporalio import activity, workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ActivityError, ApplicationError, ChildWorkflowError
 
 import stopcause
 from stopcause.receipts.hooks import temporal
@@ -64,6 +64,7 @@ async def asks_agent(text: str) -> str:
 
 
 ACTIVITIES = [look_up, look_up_in_thread, breaks, refuses, breaks_once, hangs, asks_agent]
+FUNCTIONS = {each.__name__: each for each in ACTIVITIES}
 
 
 async def call(function: Any, text: str = "canary7f3a", **options: Any) -> Any:
@@ -76,9 +77,264 @@ async def call(function: Any, text: str = "canary7f3a", **options: Any) -> Any:
 
 
 @workflow.defn
-class Natural:
+class Calls:
+    """Activities one after the other."""
+
     @workflow.run
     async def run(self, names: list[str]) -> str:
-        for name in names or ["look_up"]:
-            await call(globals()[name])
+        for name in names:
+            await call(FUNCTIONS[name])
+        return "canary-7f3a done"
+
+
+@workflow.defn
+class CallsTwice:
+    """One activity that may be tried twice."""
+
+    @workflow.run
+    async def run(self, name: str) -> str:
+        return str(await call(FUNCTIONS[name], retry_policy=TWICE))
+
+
+@workflow.defn
+class CallsByName:
+    """As an agent does that was told a tool's name by its model."""
+
+    @workflow.run
+    async def run(self, names: list[str]) -> str:
+        for name in names:
+            await call(name)
+        return "done"
+
+
+@workflow.defn
+class CallsLocally:
+    @workflow.run
+    async def run(self, name: str) -> str:
+        given = {"start_to_close_timeout": LONG, "retry_policy": ONCE}
+        return str(await workflow.execute_local_activity(FUNCTIONS[name], "canary7f3a", **given))
+
+
+@workflow.defn
+class Bounded:
+    """One activity within a bound of its own."""
+
+    @workflow.run
+    async def run(self, bound: str) -> str:
+        queue = "nobody" if bound == "schedule_to_start_timeout" else None
+        return str(await call(hangs, task_queue=queue, **{bound: SOON}))
+
+
+@workflow.defn
+class Recovers:
+    """An activity fails, and the workflow goes on."""
+
+    @workflow.run
+    async def run(self) -> str:
+        try:
+            await call(breaks)
+        except ActivityError:
+            return str(await call(look_up))
+        return "never"
+
+
+@workflow.defn
+class Raises:
+    @workflow.run
+    async def run(self, kind: str) -> str:
+        await call(look_up)
+        raise ApplicationError("canary-7f3a raised", "canary7f3a", type=kind or None)
+
+
+@workflow.defn(failure_exception_types=[ValueError])
+class RaisesPlainly:
+    """An exception of the program's that is declared to be a failure."""
+
+    @workflow.run
+    async def run(self) -> str:
+        raise ValueError("canary-7f3a raised")
+
+
+@workflow.defn
+class Waits:
+    """Until a signal, or too long."""
+
+    def __init__(self) -> None:
+        self.said = ""
+
+    @workflow.run
+    async def run(self, names: list[str], seconds: float) -> str:
+        for name in names:
+            await call(FUNCTIONS[name])
+        await workflow.wait_condition(lambda: bool(self.said), timeout=seconds or None)
+        return str(await call(look_up))
+
+    @workflow.signal
+    def go(self, said: str) -> None:
+        self.said = said
+
+    @workflow.signal
+    def fail(self, said: str) -> None:
+        raise ApplicationError(f"canary-7f3a {said}", type="Refused")
+
+    @workflow.update
+    def change(self, said: str) -> str:
+        self.said = said
+        return said
+
+    @change.validator
+    def check(self, said: str) -> None:
+        if not said:
+            raise ValueError("canary-7f3a empty")
+
+    @workflow.query
+    def state(self) -> str:
+        return self.said
+
+
+@workflow.defn
+class CleansUp:
+    """It is cancelled, does what is to be done then, and comes back."""
+
+    @workflow.run
+    async def run(self) -> str:
+        try:
+            await workflow.wait_condition(lambda: False)
+        except asyncio.CancelledError:
+            return str(await call(look_up))
+        return "never"
+
+
+@workflow.defn
+class HangsInActivity:
+    @workflow.run
+    async def run(self) -> str:
+        return str(await call(hangs, heartbeat_timeout=LONG))
+
+
+@workflow.defn
+class CancelsActivity:
+    """It cancels its own activity, and fails by that."""
+
+    @workflow.run
+    async def run(self) -> str:
+        handle = workflow.start_activity(hangs, "canary7f3a", start_to_close_timeout=LONG, retry_policy=ONCE)
+        await workflow.sleep(0.05)
+        handle.cancel()
+        return str(await handle)
+
+
+@workflow.defn
+class LeavesActivity:
+    """It comes back while an activity goes on."""
+
+    @workflow.run
+    async def run(self) -> str:
+        workflow.start_activity(hangs, "canary7f3a", start_to_close_timeout=LONG, retry_policy=ONCE)
+        await workflow.sleep(0.05)
+        return "done"
+
+
+@workflow.defn
+class Races:
+    """Two at once; the slow one is cancelled."""
+
+    @workflow.run
+    async def run(self) -> str:
+        slow = workflow.start_activity(hangs, "canary7f3a", start_to_close_timeout=LONG, retry_policy=ONCE)
+        fast = workflow.start_activity(look_up, "canary7f3a", start_to_close_timeout=LONG, retry_policy=ONCE)
+        await fast
+        slow.cancel()
+        return "done"
+
+
+# Chains ---------------------------------------------------------------------------------------------------------------
+
+
+@workflow.defn
+class Continues:
+    """Goes on as a new execution, as often as said."""
+
+    @workflow.run
+    async def run(self, more: int, last: str) -> str:
+        await call(look_up)
+        if more:
+            workflow.continue_as_new(args=[more - 1, last])
+        return str(await call(FUNCTIONS[last]))
+
+
+@workflow.defn
+class FailsAtFirst:
+    """Fails as often as said; a retry policy tries it again."""
+
+    @workflow.run
+    async def run(self, failures: int) -> str:
+        await call(look_up)
+        if workflow.info().attempt <= failures:
+            raise ApplicationError("canary-7f3a again", type="Flaky")
+        return "done"
+
+
+@workflow.defn
+class Parent:
+    """Starts a child; what becomes of that is said by the words."""
+
+    @workflow.run
+    async def run(self, kind: str, handles: bool) -> str:
+        names = [{"fails": "breaks"}.get(kind, "look_up")]
+        if kind == "abandons":
+            policy = workflow.ParentClosePolicy.ABANDON
+            await workflow.start_child_workflow(Waits.run, args=[[], 0], id="child-7", parent_close_policy=policy)
+            return "done"
+        try:
+            return await workflow.execute_child_workflow(Calls.run, names, id="child-7", run_timeout=LONG)
+        except ChildWorkflowError:
+            if not handles:
+                raise
+            return "handled"
+
+
+@workflow.defn
+class ParentOfRaising:
+    @workflow.run
+    async def run(self) -> str:
+        return await workflow.execute_child_workflow(Raises.run, "OutOfStock", id="child-7")
+
+
+@workflow.defn
+class ParentOfSlow:
+    @workflow.run
+    async def run(self) -> str:
+        return await workflow.execute_child_workflow(Waits.run, args=[[], 0], id="child-7", run_timeout=SOON * 3)
+
+
+# Code that changes under an execution ---------------------------------------------------------------------------------
+
+
+@workflow.defn(name="Changing")
+class Broken:
+    """A bug: no failure of the workflow's, but of this code."""
+
+    @workflow.run
+    async def run(self) -> str:
+        await call(look_up)
+        raise KeyError("canary-7f3a bug")
+
+
+@workflow.defn(name="Changing")
+class Mended:
+    @workflow.run
+    async def run(self) -> str:
+        await call(look_up)
+        return "done"
+
+
+@workflow.defn(name="Changing")
+class Different:
+    """Other commands than those of its history."""
+
+    @workflow.run
+    async def run(self) -> str:
+        await workflow.sleep(0.01)
+        await workflow.sleep(0.01)
         return "done"

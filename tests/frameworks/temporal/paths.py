@@ -1,0 +1,9 @@
+"""All the ways in which an execution ends, or does not."""
+
+from __future__ import annotations
+
+from tests.frameworks.temporal import paths_ends
+
+PROGRAM = ("CloseTicket", 1, 1)
+
+PATHS = [*paths_ends.PATHS]
