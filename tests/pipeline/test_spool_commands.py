@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
@@ -193,10 +195,17 @@ def test_a_command_that_is_given_another_store_leaves_the_spool_to_the_usual_one
 # The sidecar
 
 
-def follow(store: Path, spool: Path, *more: str) -> subprocess.Popen[str]:
-    command = [*STOPCAUSE, "ingest", "--follow", str(spool), "--store", str(store), *more]
+@contextmanager
+def follow(store: Path, spool: Path) -> Iterator[subprocess.Popen[str]]:
+    """The sidecar. It is killed at the end: a test that fails must not wait for it."""
+    command = [*STOPCAUSE, "ingest", "--follow", str(spool), "--store", str(store)]
     pipe = subprocess.PIPE
-    return subprocess.Popen(command, cwd=ROOT, stdout=pipe, stderr=pipe, text=True, env=environment(spool))
+    env = environment(spool)
+    with subprocess.Popen(command, cwd=ROOT, stdout=pipe, stderr=pipe, text=True, env=env) as sidecar:
+        try:
+            yield sidecar
+        finally:
+            sidecar.kill()
 
 
 @pytest.mark.parametrize("by", [signal.SIGTERM, signal.SIGINT])
