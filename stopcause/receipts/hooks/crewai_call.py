@@ -52,6 +52,7 @@ class Call(call.Call):
         self.forced: Forced | None = None
         self.is_done_by_tool = False
         self.is_guardrail_passed = True  # what the last guardrail said
+        self.last_tool: str | None = None  # of those that the agent has
         self.max_iter: int | None = None  # of the agent that was asked last
         self.model_fault: BaseException | None = None
         self.child_fault: tuple[BaseException, StopCause] | None = None
@@ -110,26 +111,25 @@ class Call(call.Call):
 
     def _tool_came_back(self, source: Foreign, event: Foreign) -> None:
         """It returned, or says that it did not do its work. A tool that there is not was not called."""
-        run, tool = self.run, _tool_of(source, event.tool_name)
-        self._tool_is_over()
-        run.tool_calls = (run.tool_calls or 0) + (tool is not None)
-        if getattr(event, "failure", None) is not None or tool is None:
-            run.tool_errors_recovered += 1
+        tool = self._tool_is_over(source, event)
+        if tool is None or getattr(event, "failure", None) is not None:
+            self.run.tool_errors_recovered += 1
         else:
-            run.progress(Sign.TOOL_RESULT)
+            self.run.progress(Sign.TOOL_RESULT)
             self.is_done_by_tool = getattr(tool, "result_as_answer", False) is True
 
     def _tool_failed(self, source: Foreign, event: Foreign) -> None:
         """It raised. The model is told; an error of a tool ends a run only where a policy says so."""
-        self._tool_is_over()
-        self.run.tool_calls = (self.run.tool_calls or 0) + (_tool_of(source, event.tool_name) is not None)
+        self._tool_is_over(source, event)
         self.run.tool_errors_recovered += 1
 
-    def _tool_unknown(self, _source: Foreign, _event: Foreign) -> None:
-        self.run.tool_errors_recovered += 1
-
-    def _tool_is_over(self) -> None:
-        self.run.in_flight_tools = max(self.run.in_flight_tools - 1, 0)
+    def _tool_is_over(self, source: Foreign, event: Foreign) -> Foreign | None:
+        run, tool = self.run, _tool_of(source, event.tool_name)
+        run.in_flight_tools = max(run.in_flight_tools - 1, 0)
+        if tool is not None:
+            run.tool_calls = (run.tool_calls or 0) + 1
+            self.last_tool = tool.name
+        return tool
 
     def _checked(self, _source: Foreign, event: Foreign) -> None:
         """A guardrail looked at an answer. One that it refuses is thrown away, and so is how the answer came."""
@@ -166,7 +166,6 @@ class Call(call.Call):
         "ToolUsageStartedEvent": _tool_began,
         "ToolUsageFinishedEvent": _tool_came_back,
         "ToolUsageErrorEvent": _tool_failed,
-        "ToolSelectionErrorEvent": _tool_unknown,
         "LLMGuardrailCompletedEvent": _checked,
         "TaskCompletedEvent": _task_done,
         "MethodExecutionFinishedEvent": _method_done,
@@ -229,9 +228,18 @@ class Call(call.Call):
         if self.outer is not None and not self.is_over:
             cause = self.cause(error)
             self.outer.child_fault = None if cause is None else (error, cause)
-        if not self.is_over and self.model_fault is not None and self.model_fault in chain_of(error):
+        if not self.is_over and _has(error, self.model_fault):
             self.run.model_errors_terminal = 1
+        if not self.is_over and causes.is_tool_failure(error):
+            self._failed_by_tool(error)
         super().failed(error)
+
+    def _failed_by_tool(self, error: BaseException) -> None:
+        """Its policy says that the run ends with it; that one was counted as recovered."""
+        run, cause = self.run, self.cause(error)
+        if cause is StopCause.TOOL_FAILURE and run.tool_errors_recovered:
+            run.tool_errors_recovered, run.tool_errors_terminal = run.tool_errors_recovered - 1, 1
+        run.raised(error, cause=cause, tool=self.last_tool)
 
     def is_first_end(self) -> bool:
         """Whether it is over only now. An exception that is kept keeps every frame that it left."""
@@ -244,12 +252,12 @@ class Call(call.Call):
         """By what a run inside says, by its class and place; else by where it came from: the input, or the model."""
         if is_cancelled(error):
             return None
-        if self.child_fault is not None and self.child_fault[0] in chain_of(error):
+        if self.child_fault is not None and _has(error, self.child_fault[0]):
             return self.child_fault[1]
         known = causes.cause_of(error)
         if known is not None or not self.hook.is_tested:
             return None if known is StopCause.GUARDRAIL and self._is_faulty_guardrail(error) else known
-        if self.model_fault is not None and self.model_fault in chain_of(error):
+        if _has(error, self.model_fault):
             return provider_cause(error) or StopCause.MODEL_FAILURE
         is_refused = not self.has_begun and isinstance(error, TypeError | ValueError | KeyError)
         return StopCause.INPUT_REJECTED if is_refused and causes.is_crewais(causes.origin_of(error).module) else None
@@ -303,6 +311,11 @@ class Feedback:
         if self._call is not None and self._approval_id is not None and kind is None:
             with self._hook.guard("feedback"):
                 self._call.run.decided(self._approval_id, "answered")
+
+
+def _has(error: BaseException, part: BaseException | None) -> bool:
+    """Whether one exception is in another's chain. Their `==` is somebody else's."""
+    return any(link is part for link in chain_of(error))
 
 
 def _tool_of(source: Foreign, name: object) -> Foreign | None:

@@ -103,6 +103,11 @@ def _cause_of(link: BaseException) -> StopCause | None:
     return BY_PLACE.get((origin.function, name)) if is_crewais(origin.module) else None
 
 
+def is_tool_failure(error: BaseException) -> bool:
+    """Whether it is what a tool's policy raises, or the guard against the same call over and over."""
+    return type(error).__name__ == "ToolExecutionFailedError" and is_crewais(type(error).__module__)
+
+
 def _is_repeated(error: BaseException) -> bool:
     """Whether the failure that a tool's policy raised is that of a call made over and over (`ToolFailureReason`)."""
     reason = getattr(getattr(getattr(error, "record", None), "failure", None), "reason", None)

@@ -98,6 +98,7 @@ class CrewCall(Call):
         """What is known before it begins."""
         run = self.run
         run.agent = run.agent or self.hook.read(run, self.owner, "name", str)
+        run.labels = run.labels or _labels(self)
         run.step_unit, run.steps = "iteration", run.steps or 0
         agents = [*self.owner.agents, *(task.agent for task in self.owner.tasks if task.agent is not None)]
         _tell_model(self, [*agents, self.owner.manager_agent] if self.owner.manager_agent else agents)
@@ -125,6 +126,7 @@ class AgentCall(Call):
         """What is known before it begins. `max_iter` counts anew where a guardrail or a plan lets it start again."""
         run, agent = self.run, self.owner
         run.step_unit, run.steps = "iteration", run.steps or 0
+        run.labels = run.labels or _labels(self)
         _tell_model(self, [agent])
         limit = getattr(agent, "max_iter", getattr(agent, "max_iterations", None))
         is_planned = getattr(agent, "planning_config", None) is not None or getattr(agent, "planning", False)
@@ -159,7 +161,7 @@ class FlowCall(Call):
         self._context = flow.pending_feedback
         if self._context is not None:
             approval_id = _approval_id(self._context)
-            run.resumed(self.waiting.of(self._context.flow_id, approval_id), {approval_id: "answered"})
+            run.resumed(self.waiting.of(self._context.flow_id, approval_id), [approval_id])
 
     def read_result(self, result: Foreign) -> None:
         """By its kind: a flow gives back what it waits for, and does not raise it."""
@@ -177,6 +179,7 @@ class FlowCall(Call):
         """The feedback was taken, and the flow went past the method that asked for it."""
         if self._context is not None and self.owner.pending_feedback is not self._context:
             approval_id = _approval_id(self._context)
+            self.run.decided(approval_id, "answered")
             self.run.executed(approval_id)
             self.waiting.forget(self._context.flow_id, [approval_id])
 
@@ -200,6 +203,11 @@ def _is_kept(persistence: Foreign) -> bool:
     """Whether the store keeps what is asked for; the base class's own `save_pending_feedback` drops it."""
     owner = next((kind for kind in type(persistence).__mro__ if "load_pending_feedback" in vars(kind)), None)
     return owner is not None and owner.__name__ != "FlowPersistence"
+
+
+def _labels(call: Call) -> dict[str, Any] | None:
+    """What the host told of a crew or an agent; of that, only the keys that it allows become labels."""
+    return call.hook.read(call.run, call.owner, "security_config.fingerprint.metadata", dict) or None
 
 
 def _tell_model(call: Call, agents: list[Foreign]) -> None:

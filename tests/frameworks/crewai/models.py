@@ -58,9 +58,14 @@ class Scripted(BaseLLM):
     def supports_function_calling(self) -> bool:
         return self.is_calling
 
-    def call(self, messages: Any, *_: Any, **given: Any) -> Any:
+    def is_context_window_overflowing_threshold(self, *_: Any, **__: Any) -> bool:
+        return False  # it would say on each call that it can only guess
+
+    def call(self, messages: Any, *_: Any, **__: Any) -> Any:
         with llm_call_context():
             turn = next(self._turns)
+            if not self.is_quiet:
+                self._emit_call_started_event(messages=[])
             time.sleep(turn.pause)
             if turn.error is not None:
                 raise turn.error
@@ -71,16 +76,17 @@ class Scripted(BaseLLM):
                     for name, call_id, arguments in turn.calls
                 ]
             if not self.is_quiet:
-                self._tell(turn, messages, answer)
+                self._emit_stream_chunk_event(chunk=turn.text)
+                self._tell(turn, answer)
             return answer
 
-    def _tell(self, turn: Turn, messages: Any, answer: Any) -> None:
+    def _tell(self, turn: Turn, answer: Any) -> None:
         from crewai.events.types.llm_events import LLMCallType
 
         kind = LLMCallType.TOOL_CALL if turn.calls else LLMCallType.LLM_CALL
         spent, said = turn.tokens
         usage = {"prompt_tokens": spent, "completion_tokens": said, "total_tokens": spent + said}
-        self._emit_call_completed_event(answer, kind, messages=messages, usage=usage, finish_reason=turn.finish)
+        self._emit_call_completed_event(answer, kind, usage=usage, finish_reason=turn.finish)
 
 
 @tool("look_up")
