@@ -86,9 +86,11 @@ def _before(error: BaseException) -> BaseException | None:
 
 
 def status_of(error: BaseException) -> int | None:
-    """The HTTP status that an exception carries, if any; some carry the response."""
+    """The HTTP status that an exception carries, if any. Some carry the response; Gemini's call it their code."""
     answer = _attribute(error, "response")
     named = [_attribute(error, name) for name in ("status_code", "status", "http_status")]
+    if _is_provider_s(error):
+        named.append(_attribute(error, "code"))
     for value in (*named, _attribute(answer, "status_code")):
         if type(value) is int and 100 <= value <= 599:  # noqa: PLR2004 - what a status is
             return value

@@ -29,6 +29,7 @@ class Call:
     """
 
     reason: str | None = None  # a code beside the cause of an exception
+    tool: str | None = None  # the tool that raised it; one that the agent has
 
     def __init__(self, hook: Hook, run: Run) -> None:
         self.hook = hook
@@ -104,7 +105,7 @@ class Call:
         cause = None if self.is_over else self.cause(error)
         if self.is_first_end():
             self.cut_off()
-            self.run.end(error, boundary=Boundary.EXCEPTION, cause=cause, reason=self.reason)
+            self.run.end(error, boundary=Boundary.EXCEPTION, cause=cause, reason=self.reason, tool=self.tool)
 
     def left(self) -> None:
         """Its reader went away."""
