@@ -21,16 +21,15 @@ from stopcause.receipts import imports
 from stopcause.receipts.hooks import SPECS, wrapping
 from stopcause.receipts.hooks.guard import Hook
 from stopcause.receipts.hooks.temporal_client import Closings
-from stopcause.receipts.hooks.waiting import Waiting
+from stopcause.receipts.hooks.temporal_known import Known
 from stopcause.receipts.hooks.wrapping import replace
 
 if TYPE_CHECKING:
     from stopcause.receipts.hooks.call import Foreign
-    from stopcause.receipts.hooks.temporal_workflow import Attempt
     from stopcause.receipts.hooks.wrapping import Undo
 
 _OURS = "stopcause"
-_attempts: Waiting[Attempt] = Waiting()
+_known = Known()
 _hooks: list[Hook] = []
 
 
@@ -58,7 +57,7 @@ def _listen_to_clients(hook: Hook, undos: list[Undo]) -> None:
     with hook.guard("client"):
         from temporalio.client import WorkflowHandle
 
-        closings = Closings(hook, _attempts)
+        closings = Closings(hook, _known)
         undos.append(replace(WorkflowHandle, "result", closings.result))
         undos.append(replace(WorkflowHandle, "_fetch_history_events_for_run", closings.fetch))
 
@@ -74,7 +73,7 @@ def _worker(hook: Hook, original: Foreign) -> Foreign:
             given = [*kwargs.get("interceptors", ())]
             client = args[0] if args else kwargs["client"]
             if not any(isinstance(each, Interceptor) for each in [*given, *client.config()["interceptors"]]):
-                kwargs["interceptors"] = [Interceptor(hook, _attempts), *given]
+                kwargs["interceptors"] = [Interceptor(hook, _known), *given]
         original(worker, *args, **kwargs)
 
     return __init__
@@ -84,7 +83,7 @@ def interceptor() -> Foreign:
     """The interceptor, for `Worker(interceptors=[...])` or `Client.connect(interceptors=[...])`."""
     from stopcause.receipts.hooks.temporal_interceptor import Interceptor
 
-    return Interceptor(_hook(), _attempts)
+    return Interceptor(_hook(), _known)
 
 
 async def closing(client: Foreign, workflow_id: str, run_id: str | None = None) -> str | None:
@@ -96,7 +95,7 @@ async def closing(client: Foreign, workflow_id: str, run_id: str | None = None) 
     description = await client.get_workflow_handle(workflow_id, run_id=run_id).describe()
     hook = _hook()
     with hook.guard("closing"):
-        return Closings(hook, _attempts).described(description)
+        return Closings(hook, _known).described(description)
     return None
 
 

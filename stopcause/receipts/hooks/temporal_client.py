@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
     from stopcause.receipts.hooks.call import Foreign
     from stopcause.receipts.hooks.guard import Hook
-    from stopcause.receipts.hooks.temporal_workflow import Attempt
-    from stopcause.receipts.hooks.waiting import Waiting
+    from stopcause.receipts.hooks.temporal_known import Known
 
 _followed: ContextVar[list[str | None] | None] = ContextVar("stopcause_temporal_followed", default=None)
 
@@ -27,9 +26,9 @@ _followed: ContextVar[list[str | None] | None] = ContextVar("stopcause_temporal_
 class Closings:
     """What a client sees of closed executions. Of those that a worker has ended, nothing is said here."""
 
-    def __init__(self, hook: Hook, attempts: Waiting[Attempt]) -> None:
+    def __init__(self, hook: Hook, executions: Known) -> None:
         self._hook = hook
-        self._attempts = attempts
+        self._known = executions
 
     def result(self, original: Foreign) -> Foreign:
         """Around `WorkflowHandle.result`."""
@@ -94,10 +93,10 @@ class Closings:
     ) -> None:
         """The receipt. Who sees it does not know when the execution began, unless the server was asked."""
         run = Context().run(self._hook.begin, agent)  # nobody's child, whoever looks
-        attempt = self._attempts.of(namespace, execution)
-        if run is None or not run.identify(execution if attempt is None else attempt.run_id):
+        attempt = self._known.attempt(namespace, execution)
+        if run is None or not run.identify(attempt.run_id):
             return
-        run.attempt = 1 if attempt is None else attempt.number
+        run.attempt = attempt.number
         run.thread_id = workflow_id
         run.go_on_here(0 if began is None else int(began.timestamp() * 1e9))
         cause, reason = known

@@ -20,36 +20,35 @@ from stopcause.receipts.run import current
 if TYPE_CHECKING:
     from stopcause.receipts.hooks.call import Foreign
     from stopcause.receipts.hooks.guard import Hook
-    from stopcause.receipts.hooks.temporal_workflow import Attempt
-    from stopcause.receipts.hooks.waiting import Waiting
+    from stopcause.receipts.hooks.temporal_known import Known
 
 
 class Interceptor(client.Interceptor, worker.Interceptor):
     """Gives every execution of a workflow a receipt. For a worker's, or a client's, `interceptors`."""
 
-    def __init__(self, hook: Hook, attempts: Waiting[Attempt]) -> None:
+    def __init__(self, hook: Hook, known: Known) -> None:
         self._hook = hook
-        self._attempts = attempts
+        self._known = known
 
     def workflow_interceptor_class(self, _: Foreign) -> type[worker.WorkflowInboundInterceptor]:
         """The class that is made for each execution, with what it needs of ours."""
 
         class Inbound(_Inbound):
             hook = self._hook
-            attempts = self._attempts
+            known = self._known
 
         return Inbound
 
     def intercept_activity(self, next: Foreign) -> worker.ActivityInboundInterceptor:  # noqa: A002 - Temporal's name
         """Around each attempt of an activity."""
-        return _Activity(next, self._hook, self._attempts)
+        return _Activity(next, self._hook, self._known)
 
 
 class _Inbound(worker.WorkflowInboundInterceptor):
     """What comes into a workflow."""
 
     hook: Hook
-    attempts: Waiting[Attempt]
+    known: Known
 
     def init(self, outbound: Foreign) -> None:
         self._execution: Execution | None = None
@@ -77,7 +76,7 @@ class _Inbound(worker.WorkflowInboundInterceptor):
             info = workflow.info()
             run = Context().run(self.hook.begin, info.workflow_type)  # nothing of the worker's own is around it
             if run is not None:
-                self._execution = Execution(self.hook, run, info, self.attempts).begin()
+                self._execution = Execution(self.hook, run, info, self.known).begin()
         return self._execution
 
 
@@ -112,10 +111,10 @@ class _Outbound(worker.WorkflowOutboundInterceptor):
 class _Activity(worker.ActivityInboundInterceptor):
     """An attempt of an activity. It is no run; one of a framework inside of it is a child of the workflow's."""
 
-    def __init__(self, next: Foreign, hook: Hook, attempts: Waiting[Attempt]) -> None:  # noqa: A002 - Temporal's name
+    def __init__(self, next: Foreign, hook: Hook, known: Known) -> None:  # noqa: A002 - Temporal's name
         super().__init__(next)
         self._hook = hook
-        self._attempts = attempts
+        self._known = known
 
     async def execute_activity(self, input: Foreign) -> Foreign:  # noqa: A002 - Temporal's name
         token = None
@@ -134,6 +133,5 @@ class _Activity(worker.ActivityInboundInterceptor):
         execution = getattr(info, "workflow_run_id", None)
         if execution is None or not self._hook.is_on or capture.is_off(self._hook.name):
             return None
-        known = self._attempts.of(info.workflow_namespace, execution)
-        run_id = execution if known is None else known.run_id
+        run_id = self._known.attempt(info.workflow_namespace, execution).run_id
         return current.set(capture.run(info.workflow_type, run_id=run_id, thread_id=info.workflow_id))

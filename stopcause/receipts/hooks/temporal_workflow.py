@@ -10,7 +10,7 @@ Not here: where this is listened to (`temporal_interceptor`), and what a workflo
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakValueDictionary
 
 from temporalio import exceptions, workflow
@@ -18,6 +18,7 @@ from temporalio import exceptions, workflow
 from stopcause.receipts.faults import chain_of
 from stopcause.receipts.hooks import call
 from stopcause.receipts.hooks.temporal_causes import RETRIES_ENDED, failure_of
+from stopcause.receipts.hooks.temporal_known import Attempt
 from stopcause.receipts.identifiers import is_personal
 from stopcause.receipts.vocabulary import ApprovalKind, Boundary, LimitKind, Sign, StopCause
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from stopcause.receipts.hooks.call import Foreign
     from stopcause.receipts.hooks.guard import Hook
-    from stopcause.receipts.hooks.waiting import Waiting
+    from stopcause.receipts.hooks.temporal_known import Known
     from stopcause.receipts.run import Run
 
 CONTINUED = "continue-as-new"  # what an execution that is continued as a new one waits for: that one
@@ -35,23 +36,16 @@ _SECOND = 1_000_000_000
 executions: WeakValueDictionary[str, Execution] = WeakValueDictionary()  # by Temporal's run id, while in a cache here
 
 
-class Attempt(NamedTuple):
-    """Which attempt of which run an execution is that tries another one again."""
-
-    run_id: str
-    number: int
-
-
 class Execution(call.Call):
     """One execution while a worker has it. Evicted from the cache it is forgotten, and made again from history."""
 
-    def __init__(self, hook: Hook, run: Run, info: Foreign, attempts: Waiting[Attempt]) -> None:
+    def __init__(self, hook: Hook, run: Run, info: Foreign, known: Known) -> None:
         super().__init__(hook, run)
         self.info = info
         self._writer = run.writer
-        self._attempts = attempts
+        self._known = known
         self._activities: dict[Foreign, str] = {}  # those that are not done
-        self._known: set[str] = set()  # names that came from a function, or that a worker has
+        self._names: set[str] = set()  # names that came from a function, or that a worker has
         self._failures = 0
         self._failed: tuple[BaseException, str] | None = None  # the last activity that failed, with its name
         self.expired: BaseException | None = None  # what a wait that was not answered in time raised
@@ -91,16 +85,15 @@ class Execution(call.Call):
         info = self.info
         if info.attempt <= 1 or not info.continued_run_id:
             return str(info.run_id)
-        known = self._attempts.of(info.namespace, info.continued_run_id)
-        before = info.continued_run_id if info.attempt == 2 else info.first_execution_run_id  # noqa: PLR2004 - see above
-        first = before if known is None else known.run_id
-        self._attempts.add(info.namespace, info.run_id, Attempt(first, info.attempt))
-        return str(first)
+        first = self._run_of(info.continued_run_id)
+        if first == info.continued_run_id and info.attempt > 2:  # noqa: PLR2004 - that one tried another again, too
+            first = info.first_execution_run_id
+        self._known.tries(info.namespace, info.run_id, Attempt(first, info.attempt))
+        return first
 
     def _run_of(self, execution: str) -> str:
         """The run that an execution of this namespace is."""
-        known = self._attempts.of(self.info.namespace, execution)
-        return execution if known is None else known.run_id
+        return self._known.attempt(self.info.namespace, execution).run_id
 
     def _is_next(self) -> bool:
         """Whether one execution was continued as this one. Those of a schedule and retries name one before them too."""
@@ -126,7 +119,7 @@ class Execution(call.Call):
         """It started one. Whatever name a string gives is one that a model may have made up."""
         self.listen()
         if is_known:
-            self._known.add(name)
+            self._names.add(name)
         self.run.tool_calls = (self.run.tool_calls or 0) + 1
         self.run.in_flight_tools += 1
         self._activities[handle] = name
@@ -137,7 +130,7 @@ class Execution(call.Call):
         self.run.in_flight_tools -= 1
         error = _error_of(handle)
         if error is None and not handle.cancelled():
-            self._known.add(name)  # whoever ran it has it
+            self._names.add(name)  # whoever ran it has it
             self.run.steps = (self.run.steps or 0) + 1
             self._progress(Sign.TOOL_RESULT)
         elif error is not None and not _is_cancelled(error):
@@ -161,8 +154,10 @@ class Execution(call.Call):
         """It stops for an answer, and stays open. What resumes it is a signal or an update to its id."""
         expires_at = None if timeout is None else workflow.now() + timeout
         self.run.waiting(
-            approval_id, expires_at=expires_at, resume_token=self.token, resumable=True, boundary=Boundary.CALL, **facts
+            approval_id, expires_at=expires_at, resume_token=self.token, resumable=True, at_once=True, **facts
         )
+        if self.run.writer is None:
+            self.run._change_wait(approval_id, at_ns=workflow.time_ns())  # noqa: SLF001 - of history: it was asked then
 
     def expires(self, approval_id: str, error: BaseException) -> None:
         """Nobody answered in time. Where the time-out is left to end the workflow, that is why it ends."""
@@ -233,7 +228,7 @@ class Execution(call.Call):
         if self.is_first_end():
             self.run.end(
                 error, boundary=Boundary.EXCEPTION, cause=cause, reason=failure.reason,
-                tool=name if name in self._known else None,
+                tool=name if name in self._names else None,
             )  # fmt: skip
 
     def _retries(self, links: list[BaseException]) -> None:
@@ -264,8 +259,9 @@ class Execution(call.Call):
     def _task_failed(self, error: BaseException) -> None:
         """No end: the server tries the task again until somebody mends the code. Not once more is it told here."""
         self.is_over = True
-        self.run.find("workflow_task_failed", type(error).__name__)
-        self.run.progress(Sign.HEARTBEAT)
+        what = type(error).__name__
+        if not self._known.is_told(self.info.run_id, what):
+            self.run.note("workflow_task_failed", what)
 
     def _is_cancel(self, error: BaseException) -> bool:
         """As the SDK decides it: a cancellation, after one was asked for."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -17,21 +18,14 @@ from tests.frameworks.temporal.server import connected
 
 _numbers = itertools.count(1)
 _executor = ThreadPoolExecutor(4)
-_CHANGING = ("Broken", "Mended", "Different")  # of one name: a worker has one of them
-WORKFLOWS = [
-    each
-    for name, each in vars(workflows).items()
-    if hasattr(each, "__temporal_workflow_definition") and name not in _CHANGING
-]
-
 How = dict[str, Any]  # the id of a workflow and where its worker listens
 
 
 @contextlib.asynccontextmanager
-async def working(queue: str, **options: Any) -> AsyncIterator[Client]:
+async def working(queue: str, *classes: type, **options: Any) -> AsyncIterator[Client]:
     """A client, and a worker on that queue."""
     client = await connected()
-    given = {"workflows": WORKFLOWS, "activities": workflows.ACTIVITIES, "activity_executor": _executor, **options}
+    given = {"workflows": classes, "activities": workflows.ACTIVITIES, "activity_executor": _executor, **options}
     async with Worker(client, task_queue=queue, **given):
         yield client
 
@@ -41,25 +35,42 @@ def place() -> How:
     return {"id": "ticket-7", "task_queue": f"queue-{next(_numbers)}"}
 
 
-def path(way: Callable[[Client, How], Awaitable[Any]], **options: Any) -> Callable[[], Awaitable[None]]:
-    """A path with one worker. What fails there is meant to."""
+def path(way: Callable[[Client, How], Awaitable[Any]], *classes: type, **options: Any) -> Callable[[], Awaitable[None]]:
+    """A path with one worker, which has these workflows. What fails there is meant to."""
 
     async def run() -> None:
         how = place()
-        async with working(how["task_queue"], **options) as client:
+        async with working(how["task_queue"], *classes, **options) as client:
             with contextlib.suppress(WorkflowFailureError):
                 await way(client, how)
-            for workflow_id in ("ticket-7", "child-7"):
-                with contextlib.suppress(RPCError):  # none is open
-                    await client.get_workflow_handle(workflow_id).terminate()
+            await cleared(client)
 
     return run
 
 
-def runs(workflow: Any, *args: Any, **options: Any) -> Callable[[Client, How], Awaitable[Any]]:
+async def cleared(client: Client) -> None:
+    """Takes away what a path has left open; nobody waits for that, so it is not seen."""
+    for workflow_id in ("ticket-7", "child-7"):
+        with contextlib.suppress(RPCError):  # none is open
+            await client.get_workflow_handle(workflow_id).terminate()
+
+
+def one_of(workflow: Any, *args: Any, **options: Any) -> Callable[[Client, How], Awaitable[Any]]:
     """Runs a workflow to its end."""
 
     async def way(client: Client, how: How) -> Any:
         return await client.execute_workflow(workflow.run, args=list(args), **how, **options)
 
     return way
+
+
+def one(workflow: Any, *args: Any, worker: How | None = None, **options: Any) -> Callable[[], Awaitable[None]]:
+    """A path of one workflow, which is run to its end by a worker that has no other."""
+    return path(one_of(workflow, *args, **options), workflow, **(worker or {}))
+
+
+async def started(client: Client, how: How, workflow: Any, *args: Any, **options: Any) -> Any:
+    """A workflow that has got as far as it can by itself."""
+    handle = await client.start_workflow(workflow.run, args=list(args), **how, **options)
+    await asyncio.sleep(0.15)
+    return handle

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.frameworks.temporal import paths_ends
+from tests.frameworks.temporal import paths_chains, paths_ends, paths_waits
 
 PROGRAM = ("CloseTicket", 1, 1)
 
-PATHS = [*paths_ends.PATHS]
+PATHS = [*paths_ends.PATHS, *paths_chains.PATHS, *paths_waits.PATHS]

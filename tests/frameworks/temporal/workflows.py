@@ -338,3 +338,70 @@ class Different:
         await workflow.sleep(0.01)
         await workflow.sleep(0.01)
         return "done"
+
+
+# Waits ----------------------------------------------------------------------------------------------------------------
+
+
+@workflow.defn
+class Approves:
+    """Asks before a refund. What becomes of a no, or of no answer in time, is said by `strict`."""
+
+    def __init__(self) -> None:
+        self.answer: bool | None = None
+
+    @workflow.run
+    async def run(self, seconds: float, strict: bool) -> str:
+        await call(look_up)
+        timeout = timedelta(seconds=seconds) if seconds else None
+        asked = temporal.approval("refund", tool="refuses", timeout=timeout, metadata={"who": "team:billing"})
+        try:
+            with asked:
+                await workflow.wait_condition(lambda: self.answer is not None, timeout=asked.timeout)
+                asked.decided("approved" if self.answer else "denied")
+        except TimeoutError:
+            if strict:
+                raise
+            return "expired"
+        if not self.answer:
+            if strict:
+                raise ApplicationError("canary-7f3a denied", type="Denied")
+            return "denied"
+        await call(look_up)
+        asked.executed()
+        return "done"
+
+    @workflow.signal
+    def decide(self, answer: bool) -> None:
+        self.answer = answer
+
+    @workflow.update
+    def decide_now(self, answer: bool) -> bool:
+        self.answer = answer
+        return answer
+
+
+@workflow.defn
+class Asks:
+    """Asks for an input, with an owner and a time of its own; any answer will do."""
+
+    def __init__(self) -> None:
+        self.said = ""
+
+    @workflow.run
+    async def run(self) -> str:
+        with temporal.approval("colour", "input_required", owner="team:design", timeout=timedelta(hours=1)) as asked:
+            await workflow.wait_condition(lambda: bool(self.said), timeout=asked.timeout)
+        asked.executed()
+        return "done"
+
+    @workflow.signal
+    def say(self, said: str) -> None:
+        self.said = said
+
+
+@workflow.defn
+class ParentOfAsking:
+    @workflow.run
+    async def run(self) -> str:
+        return await workflow.execute_child_workflow(Asks.run, id="child-7")

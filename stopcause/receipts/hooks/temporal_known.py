@@ -1,0 +1,36 @@
+"""Temporal: what a process remembers of executions, beyond their time in the cache of a worker."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from stopcause.receipts.hooks.waiting import Waiting
+
+
+class Attempt(NamedTuple):
+    """Which attempt of which run an execution is that tries another one again."""
+
+    run_id: str
+    number: int
+
+
+class Known:
+    """Both forget the oldest first."""
+
+    def __init__(self) -> None:
+        self._attempts: Waiting[Attempt] = Waiting()
+        self._bugs: Waiting[bool] = Waiting()
+
+    def tries(self, namespace: str, execution: str, attempt: Attempt) -> None:
+        """An execution tries a run again."""
+        self._attempts.add(namespace, execution, attempt)
+
+    def attempt(self, namespace: str, execution: str) -> Attempt:
+        """Which one an execution is; as far as we know, the first of itself."""
+        return self._attempts.of(namespace, execution) or Attempt(execution, 1)
+
+    def is_told(self, execution: str, what: str) -> bool:
+        """Whether that a bug stops an execution was told here before: the server tries it again, without end."""
+        is_known = self._bugs.of(execution, what) is not None
+        self._bugs.add(execution, what, True)  # noqa: FBT003 - a set would be enough
+        return is_known

@@ -1,0 +1,119 @@
+"""More than one execution, or more than one worker: continued, tried again, children, taken up elsewhere, bugs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
+
+from temporalio.client import Client, WorkflowFailureError
+from temporalio.common import RetryPolicy
+
+from tests.frameworks.harness import Path_
+from tests.frameworks.temporal import workflows as made
+from tests.frameworks.temporal.models import How, cleared, one, one_of, path, place, started, working
+from tests.frameworks.temporal.paths_ends import FAILED_HOST, FAILED_TOOL, UNPROVEN
+
+QUICK = timedelta(milliseconds=10)
+OPEN = ("UNCERTAIN", "run_open")
+
+
+def tries(times: int) -> RetryPolicy:
+    """A retry policy of a whole workflow."""
+    return RetryPolicy(maximum_attempts=times, initial_interval=QUICK, maximum_interval=QUICK)
+
+
+def after_another(
+    first: type, second: type, begin: Callable[[Client, How], Awaitable[Any]], end: Callable[[Any], Awaitable[Any]]
+) -> Callable[[], Awaitable[None]]:
+    """One worker begins it and goes away; another one, which may have other code, takes it up."""
+
+    async def run() -> None:
+        how = place()
+        async with working(how["task_queue"], first) as client:
+            handle = await begin(client, how)
+        async with working(how["task_queue"], second) as client:
+            with contextlib.suppress(WorkflowFailureError, TimeoutError):
+                await asyncio.wait_for(end(client.get_workflow_handle(how["id"])), 15)
+            await cleared(client)
+        del handle
+
+    return run
+
+
+async def _begins_waiting(client: Client, how: How) -> Any:
+    return await started(client, how, made.Waits, ["look_up"], 0)
+
+
+async def _begins_changing(client: Client, how: How) -> Any:
+    options = {"task_timeout": timedelta(seconds=1)}
+    return await client.start_workflow("Changing", **how, **options)
+
+
+async def _fails_task(client: Client, how: How) -> None:
+    await client.start_workflow("Changing", **how)
+    await asyncio.sleep(0.4)
+
+
+async def _breaks_then(client: Client, how: How) -> Any:
+    handle = await _begins_changing(client, how)
+    await asyncio.sleep(0.4)
+    return handle
+
+
+async def _signals(handle: Any) -> None:
+    await handle.signal(made.Waits.go, "canary7f3a")
+    await handle.result()
+
+
+async def _cancels(handle: Any) -> None:
+    await handle.cancel()
+    await handle.result()
+
+
+async def _differs(handle: Any) -> None:
+    await handle.signal("go", "canary7f3a")
+    await asyncio.sleep(0.4)
+
+
+async def _result(handle: Any) -> None:
+    await handle.result()
+
+
+async def _abandons(client: Client, how: How) -> None:
+    await client.execute_workflow(made.Parent.run, args=["abandons", False], **how)
+
+
+async def _child_terminated(client: Client, how: How) -> None:
+    handle = await started(client, how, made.ParentOfSlow)
+    await client.get_workflow_handle("child-7").terminate("canary-7f3a")
+    await handle.result()
+
+
+_TWO = tries(2)
+
+PATHS = [
+    Path_("continued", "It went on as a new execution, which took it up: the first one's end is none.", ("WAITING", "answered"), one(made.Continues, 1, "look_up")),
+    Path_("continued-next", "The new execution came back.", UNPROVEN, one(made.Continues, 1, "look_up"), judged=1),
+    Path_("continued-twice", "Of three executions the second was taken up, too.", ("WAITING", "answered"), one(made.Continues, 2, "look_up"), judged=1),
+    Path_("continued-fails", "The new execution failed; that it was begun is all that the first one waited for.", ("WAITING", "answered"), one(made.Continues, 1, "breaks")),
+    Path_("continued-fails-next", "The new execution failed by an activity.", FAILED_TOOL, one(made.Continues, 1, "breaks"), judged=1),
+    Path_("tried-again", "It failed, and its retry policy tried it again: two attempts of one run.", UNPROVEN, one(made.FailsAtFirst, 1, retry_policy=_TWO)),
+    Path_("tried-three-times", "The third attempt came back.", UNPROVEN, one(made.FailsAtFirst, 2, retry_policy=tries(3))),
+    Path_("tried-in-vain", "Its last attempt failed, too.", FAILED_HOST, one(made.FailsAtFirst, 2, retry_policy=_TWO)),
+    Path_("child", "Its child and itself came back.", UNPROVEN, path(one_of(made.Parent, "ends", False), made.Parent, made.Calls)),
+    Path_("child-itself", "The child came back.", UNPROVEN, path(one_of(made.Parent, "ends", False), made.Parent, made.Calls), judged=1),
+    Path_("child-fails", "An activity of its child failed, and nothing handled that.", FAILED_TOOL, path(one_of(made.Parent, "fails", False), made.Parent, made.Calls)),
+    Path_("child-failure-handled", "Its child failed; it caught that and came back.", UNPROVEN, path(one_of(made.Parent, "fails", True), made.Parent, made.Calls)),
+    Path_("child-raises", "Its child failed by a failure of its own.", FAILED_HOST, path(one_of(made.ParentOfRaising), made.ParentOfRaising, made.Raises)),
+    Path_("child-terminated", "Its child was terminated, which it did not handle.", ("BOUNDED_STOP", "platform_abort"), path(_child_terminated, made.ParentOfSlow, made.Waits)),
+    Path_("child-timed-out", "Its child's time ran out, with nothing done.", ("STUCK", "time_limit"), path(one_of(made.ParentOfSlow), made.ParentOfSlow, made.Waits)),
+    Path_("child-abandoned", "It came back while its child goes on.", ("FALSE_COMPLETE", "open_children"), path(_abandons, made.Parent, made.Waits)),
+    Path_("agent-in-activity", "An agent in an activity is a run of its own, and a child of the workflow's.", UNPROVEN, one(made.Calls, ["asks_agent"]), judged=1),
+    Path_("taken-up", "Its worker went away while it waited; another one took it up: one run.", UNPROVEN, after_another(made.Waits, made.Waits, _begins_waiting, _signals)),
+    Path_("taken-up-cancelled", "It was cancelled with another worker than it began with.", ("BOUNDED_STOP", "caller_abort"), after_another(made.Waits, made.Waits, _begins_waiting, _cancels)),
+    Path_("task-fails", "A bug fails the workflow's task, which the server tries again: it stays open.", OPEN, path(_fails_task, made.Broken)),
+    Path_("task-mended", "A bug failed a task, until a worker came that has the mended code.", UNPROVEN, after_another(made.Broken, made.Mended, _breaks_then, _result)),
+]  # fmt: skip

@@ -1,0 +1,112 @@
+"""Waits that a workflow names: open, routed, answered, denied, expired, and taken up by another worker."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from temporalio.client import Client
+
+from tests.frameworks.harness import Path_
+from tests.frameworks.temporal import workflows as made
+from tests.frameworks.temporal.models import How, one, path, started
+from tests.frameworks.temporal.paths_chains import after_another
+from tests.frameworks.temporal.paths_ends import FAILED_HOST, NO_CACHE, UNPROVEN
+
+UNROUTED = ("WAITING_UNROUTED", "owner")
+ROUTE = {"route": {"owner": "team:billing", "due_s": 3600}}
+ROUTED = ("WAITING", "confirmation")
+
+
+async def _asks(client: Client, how: How) -> None:
+    await started(client, how, made.Approves, 0, False)
+
+
+async def _asks_for_an_hour(client: Client, how: How) -> None:
+    await started(client, how, made.Approves, 3600, False)
+
+
+async def _asks_for_input(client: Client, how: How) -> None:
+    await started(client, how, made.Asks)
+
+
+def answered(answer: bool, strict: bool = False) -> Any:
+    """It is answered by a signal."""
+
+    async def way(client: Client, how: How) -> None:
+        handle = await started(client, how, made.Approves, 0, strict)
+        await handle.signal(made.Approves.decide, answer)
+        await handle.result()
+
+    return way
+
+
+async def _updated(client: Client, how: How) -> None:
+    handle = await started(client, how, made.Approves, 0, False)
+    await handle.execute_update(made.Approves.decide_now, True)
+    await handle.result()
+
+
+async def _input_given(client: Client, how: How) -> None:
+    handle = await started(client, how, made.Asks)
+    await handle.signal(made.Asks.say, "canary7f3a")
+    await handle.result()
+
+
+async def _cancelled(client: Client, how: How) -> None:
+    handle = await started(client, how, made.Approves, 0, False)
+    await handle.cancel()
+    await handle.result()
+
+
+async def _terminated(client: Client, how: How) -> None:
+    handle = await started(client, how, made.Approves, 0, False)
+    await handle.terminate()
+    await handle.result()
+
+
+async def _child_asks(client: Client, how: How) -> None:
+    await started(client, how, made.ParentOfAsking)
+
+
+async def _begins(client: Client, how: How) -> Any:
+    return await started(client, how, made.Approves, 3600, False)
+
+
+async def _approves(handle: Any) -> None:
+    await handle.signal(made.Approves.decide, True)
+    await handle.result()
+
+
+async def _leaves(_: Any) -> None:
+    await asyncio.sleep(0)
+
+
+def strictly(seconds: float, *, strict: bool) -> Any:
+    """Nobody answers."""
+    return one(made.Approves, seconds, strict)
+
+
+PATHS = [
+    Path_("asks", "It waits for a yes, and nobody is named who gives it.", UNROUTED, path(_asks, made.Approves)),
+    Path_("asks-routed", "It waits for a yes; the route says whose, and until when.", ROUTED, path(_asks, made.Approves), options=ROUTE),
+    Path_("asks-in-time", "It waits for a yes for an hour at most, and metadata name who gives it.", ROUTED, path(_asks_for_an_hour, made.Approves), options={"approval_keys": {"owner": "who"}}),
+    Path_("asks-overdue", "It waits for a yes that was due long ago.", ("WAITING_UNROUTED", "overdue"), path(_asks, made.Approves), options=ROUTE, after_s=4000.0),
+    Path_("asks-past-its-time", "Its time for a yes is over, and nothing says that this was handled.", ("STUCK", "approval_expired"), path(_asks_for_an_hour, made.Approves), after_s=4000.0),
+    Path_("asks-for-input", "It waits for an input; the workflow names the owner, and how long.", ("WAITING", "input_required"), path(_asks_for_input, made.Asks)),
+    Path_("asks-no-cache", "A worker that keeps nothing records the wait once.", UNROUTED, path(_asks, made.Approves, **NO_CACHE)),
+    Path_("input-given", "The input came, and it came back.", UNPROVEN, path(_input_given, made.Asks)),
+    Path_("approved", "A yes by a signal; what was asked for was done.", UNPROVEN, path(answered(answer=True), made.Approves)),
+    Path_("approved-no-cache", "The same with a worker that keeps nothing.", UNPROVEN, path(answered(answer=True), made.Approves, **NO_CACHE)),
+    Path_("approved-by-update", "A yes by an update.", UNPROVEN, path(_updated, made.Approves)),
+    Path_("denied", "A no; it went on and came back: what was asked for is not done.", ("FALSE_COMPLETE", "denied"), path(answered(answer=False), made.Approves)),
+    Path_("denied-fails", "A no, of which the workflow makes a failure of its own.", FAILED_HOST, path(answered(answer=False, strict=True), made.Approves)),
+    Path_("expired", "Nobody answered in time; it caught that and came back.", UNPROVEN, strictly(0.2, strict=False)),
+    Path_("expired-fails", "Nobody answered in time, and that ended it.", ("BOUNDED_STOP", "approval_expired"), strictly(0.2, strict=True)),
+    Path_("asks-cancelled", "Cancelled while it waited for a yes.", ("BOUNDED_STOP", "caller_abort"), path(_cancelled, made.Approves)),
+    Path_("asks-terminated", "Terminated while it waited for a yes.", ("BOUNDED_STOP", "platform_abort"), path(_terminated, made.Approves)),
+    Path_("child-asks", "Its child waits, which is open: so is it.", ("UNCERTAIN", "run_open"), path(_child_asks, made.ParentOfAsking, made.Asks)),
+    Path_("child-asks-itself", "The child waits for an input.", ("WAITING", "input_required"), path(_child_asks, made.ParentOfAsking, made.Asks), judged=1),
+    Path_("asks-worker-gone", "Its worker went away: the wait is as open as before.", ROUTED, after_another(made.Approves, made.Approves, _begins, _leaves), options=ROUTE),
+    Path_("approved-elsewhere", "Asked with one worker, answered with another.", UNPROVEN, after_another(made.Approves, made.Approves, _begins, _approves)),
+]  # fmt: skip
