@@ -78,14 +78,14 @@ def _entry_points() -> Iterator[tuple[Any, str, Begin]]:
 
 
 def _inside(hook: Hook) -> Iterator[Undo]:
-    for module in (sys.modules[name] for name in _LOOPS if name in sys.modules):
+    modules = [sys.modules[name] for name in _LOOPS if name in sys.modules]
+    for module in modules:
         for name, is_forced in _ASKS.items():
             if hasattr(module, name):
                 yield replace(module, name, functools.partial(_asking, hook, is_forced))
-        for executor in (vars(module)[name] for name in _EXECUTORS if name in vars(module)):
-            if executor.__module__ == module.__name__:
-                for name in _FEEDBACKS:
-                    yield replace(executor, name, functools.partial(_feedback, hook))
+    for executor in {vars(module)[name] for module in modules for name in _EXECUTORS if name in vars(module)}:
+        for name in _FEEDBACKS:
+            yield replace(executor, name, functools.partial(_feedback, hook))
 
 
 def _watched(hook: Hook, waiting: Waiting[str], begin: Begin, original: Foreign) -> Foreign:

@@ -57,6 +57,7 @@ class Call(call.Call):
         self.model_fault: BaseException | None = None
         self.child_fault: tuple[BaseException, StopCause] | None = None
         self._failed_models = 0
+        self._is_unknown_tool = False  # whether this turn's call was of a tool that there is not
         self._asked = 0
         self._asks: dict[str, str] = {}  # what is asked now, by the event that asks
         self._outer_token: Token[Call | None] | None = None
@@ -123,6 +124,11 @@ class Call(call.Call):
         self._tool_is_over(source, event)
         self.run.tool_errors_recovered += 1
 
+    def _tool_unknown(self, _source: Foreign, _event: Foreign) -> None:
+        """The model called a tool that there is not. CrewAI looks for it several times, and says so each time."""
+        self.run.tool_errors_recovered += not self._is_unknown_tool
+        self._is_unknown_tool = True
+
     def _tool_is_over(self, source: Foreign, event: Foreign) -> Foreign | None:
         run, tool = self.run, _tool_of(source, event.tool_name)
         run.in_flight_tools = max(run.in_flight_tools - 1, 0)
@@ -166,6 +172,7 @@ class Call(call.Call):
         "ToolUsageStartedEvent": _tool_began,
         "ToolUsageFinishedEvent": _tool_came_back,
         "ToolUsageErrorEvent": _tool_failed,
+        "ToolSelectionErrorEvent": _tool_unknown,
         "LLMGuardrailCompletedEvent": _checked,
         "TaskCompletedEvent": _task_done,
         "MethodExecutionFinishedEvent": _method_done,
@@ -179,7 +186,7 @@ class Call(call.Call):
 
     def turn_begins(self, turn: Turn) -> None:
         """An agent asks its model."""
-        self.is_done_by_tool = False
+        self.is_done_by_tool = self._is_unknown_tool = False
         limit = getattr(turn.executor, "max_iter", getattr(turn.executor, "max_iterations", None))
         if type(limit) is int:
             self.max_iter = limit
@@ -189,7 +196,7 @@ class Call(call.Call):
         run = self.run
         if error is not None:
             self.model_fault = error
-            self._failed_models += 1
+            self._failed_models += isinstance(error, Exception)
             return
         run.model_errors_recovered += self._failed_models
         self._failed_models = 0
@@ -206,7 +213,7 @@ class Call(call.Call):
         """A person is asked, and the run blocks. Only this process can take the answer: there is no resume token."""
         self._asked += 1
         approval_id = f"{self.run.run_id}/feedback-{self._asked}"
-        self.run.waiting(approval_id, kind, boundary=Boundary.CALLBACK)
+        self.run.waiting(approval_id, kind, boundary=Boundary.CALLBACK, at_once=True)
         return approval_id
 
     # How it ends; the first word counts -------------------------------------------------------------------------------
@@ -225,21 +232,27 @@ class Call(call.Call):
 
     def failed(self, error: BaseException) -> None:
         """An exception leaves it. A run around it that the exception leaves too says the same."""
-        if self.outer is not None and not self.is_over:
+        if not self.is_over:
             cause = self.cause(error)
-            self.outer.child_fault = None if cause is None else (error, cause)
-        if not self.is_over and _has(error, self.model_fault):
-            self.run.model_errors_terminal = 1
-        if not self.is_over and causes.is_tool_failure(error):
-            self._failed_by_tool(error)
+            if self.outer is not None:
+                self.outer.child_fault = None if cause is None else (error, cause)
+            if cause is not None:
+                self.stopped_by(error, cause)
         super().failed(error)
 
-    def _failed_by_tool(self, error: BaseException) -> None:
+    def stopped_by(self, error: BaseException, cause: StopCause) -> None:
+        """What there is to say beside the cause of an exception."""
+        if cause is not StopCause.GUARDRAIL and self._failed_models and _has(error, self.model_fault):
+            self.run.model_errors_terminal = 1
+        if causes.is_tool_failure(error):
+            self._failed_by_tool(cause)
+
+    def _failed_by_tool(self, cause: StopCause) -> None:
         """Its policy says that the run ends with it; that one was counted as recovered."""
-        run, cause = self.run, self.cause(error)
+        run = self.run
         if cause is StopCause.TOOL_FAILURE and run.tool_errors_recovered:
             run.tool_errors_recovered, run.tool_errors_terminal = run.tool_errors_recovered - 1, 1
-        run.raised(error, cause=cause, tool=self.last_tool)
+        self.tool = self.last_tool
 
     def is_first_end(self) -> bool:
         """Whether it is over only now. An exception that is kept keeps every frame that it left."""

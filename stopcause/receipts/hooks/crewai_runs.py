@@ -94,6 +94,8 @@ def _is_in_loop() -> bool:
 class CrewCall(Call):
     """One kickoff of a crew. A step is an answer of an agent's model; the tasks of its agents are no runs."""
 
+    time_limit: float | None = None  # in seconds, where its agents have the same
+
     def describe(self, _: Mapping[str, Any]) -> None:
         """What is known before it begins."""
         run = self.run
@@ -107,8 +109,16 @@ class CrewCall(Call):
     def _bound(self, agents: list[Foreign]) -> None:
         """A time limit is an agent's, for one task: of a crew with one task it bounds the run."""
         limits = {agent.max_execution_time for agent in agents} - {None}
-        if len(self.owner.tasks) == 1 and len(limits) == 1:
-            self.run.limit("max_execution_time", "time", limits.pop(), unit="second")
+        if len(limits) == 1:
+            self.time_limit = limits.pop()
+        if self.time_limit is not None and len(self.owner.tasks) == 1:
+            self.run.limit("max_execution_time", "time", self.time_limit, unit="second")
+
+    def stopped_by(self, error: BaseException, cause: StopCause) -> None:
+        """And an agent's own timer, where the exception is its."""
+        super().stopped_by(error, cause)
+        if cause is StopCause.TIME_LIMIT:
+            self.run.condition("max_execution_time", "time", fired=True, limit=self.time_limit)
 
     def read_result(self, result: Foreign) -> None:
         """By how its last answer came."""
@@ -171,6 +181,13 @@ class FlowCall(Call):
         elif result is not None:
             self.run.output_shape = OutputShape.TEXT if isinstance(result, str) else OutputShape.STRUCTURED
 
+    def stopped_by(self, error: BaseException, cause: StopCause) -> None:
+        """And the guard against flows that go round for ever, which counts the calls of each method."""
+        super().stopped_by(error, cause)
+        if cause is StopCause.STEP_LIMIT:
+            limit = self.hook.read(self.run, self.owner, "max_method_calls", int)
+            self.run.condition("max_method_calls", "custom", fired=True, limit=limit, observed=limit)
+
     def cut_off(self) -> None:
         """It failed; the feedback may have been taken before that."""
         self._taken()
@@ -207,6 +224,8 @@ def _is_kept(persistence: Foreign) -> bool:
 
 def _labels(call: Call) -> dict[str, Any] | None:
     """What the host told of a crew or an agent; of that, only the keys that it allows become labels."""
+    if not hasattr(call.owner, "security_config"):
+        return None
     return call.hook.read(call.run, call.owner, "security_config.fingerprint.metadata", dict) or None
 
 

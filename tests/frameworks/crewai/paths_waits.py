@@ -112,7 +112,7 @@ PATHS = [
     Path_("feedback-unreadable", "The answer could not be put in one of the flow's words.", ("FAILED", "model_failure"), _cannot_be_read, judged=1),
     Path_("feedback-still-open", "An answer that could not be taken leaves it open.", UNROUTED, _cannot_be_read),
     Path_("console", "A flow asks on the terminal, and goes on with the answer.", UNPROVEN, lambda: _typed(Console().kickoff, "canary-7f3a: fine")),
-    Path_("console-interrupted", "Somebody pressed Ctrl-C instead of answering.", ("BOUNDED_STOP", "user_abort"), lambda: failing(lambda: _typed(_reviewed(say()).kickoff, KeyboardInterrupt()))),
+    Path_("human-input-interrupted", "Somebody pressed Ctrl-C instead of answering.", ("BOUNDED_STOP", "user_abort"), lambda: failing(lambda: _typed(_reviewed(say()).kickoff, KeyboardInterrupt()))),
     Path_("ask", "A flow's method asks, and goes on with the answer.", UNPROVEN, lambda: _asks("canary-7f3a")),
     Path_("ask-unanswered", "A flow's method asks, nobody answers, and it goes on as if that were a no.", ("FALSE_COMPLETE", "denied"), lambda: _asks(None)),
     Path_("human-input", "A person looked at the task's answer, and had nothing to say.", UNPROVEN, lambda: _typed(_reviewed(say()).kickoff, "")),
