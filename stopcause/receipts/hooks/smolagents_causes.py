@@ -79,14 +79,9 @@ def model_cause(error: BaseException) -> StopCause:
     links = chain_of(error)
     if any(is_time_out(link) and not isinstance(link, TimeoutError) for link in links):
         return StopCause.TIME_LIMIT
-    if any(_status(link) in _QUOTA_STATUSES for link in links):
+    if any(status_of(link) in _QUOTA_STATUSES for link in links):
         return StopCause.QUOTA
     return provider_cause(error) or StopCause.MODEL_FAILURE
-
-
-def _status(error: BaseException) -> int | None:
-    """Its HTTP status; Hugging Face's client and most others have it on the response that they carry."""
-    return status_of(error) or getattr(getattr(error, "response", None), "status_code", None)
 
 
 def finish_of(raw: Any) -> str | None:  # noqa: ANN401 - the provider's own answer, of any shape

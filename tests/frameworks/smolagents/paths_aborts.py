@@ -124,7 +124,7 @@ PATHS = [
     ),
     Path_(
         "timed-out-with-progress",
-        "The same after a tool had answered.",
+        "The host's time limit fired while the agent's thread went on; a tool had answered before.",
         ("BOUNDED_STOP", "time_limit"),
         lambda: _timed_out(call(key="a"), done(pause=0.3)),
     ),

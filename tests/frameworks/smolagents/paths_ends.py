@@ -157,24 +157,27 @@ PATHS = [
     ),
     Path_(
         "step-limit-of-a-run",
-        "The same with the limit of this one run.",
+        "As many steps as this one run was allowed, then the model had to answer once more.",
         LIMITED,
         lambda: agent(*_LOOKS, say()).run("Close it.", max_steps=2),
     ),
     Path_(
         "step-limit-code",
-        "The same by writing code.",
+        "As many steps of code as allowed, then the model had to answer once more.",
         LIMITED,
         lambda: coder(code("x = 1"), code("x = 2"), say(), max_steps=2).run("Close it."),
     ),
     Path_(
         "step-limit-full-result",
-        "The same, and the full result says so.",
+        "At its limit the model had to answer once more, and the full result says so.",
         LIMITED,
         lambda: agent(*_LOOKS, say(), max_steps=2, return_full_result=True).run("Close it."),
     ),
     Path_(
-        "step-limit-streamed", "The same as a stream.", LIMITED, lambda: _streamed(agent(*_LOOKS, say()), max_steps=2)
+        "step-limit-streamed",
+        "A stream of as many steps as allowed; then the model had to answer once more.",
+        LIMITED,
+        lambda: _streamed(agent(*_LOOKS, say()), max_steps=2),
     ),
     Path_(
         "step-limit-reached",

@@ -99,11 +99,16 @@ PATHS = [
     ),
     Path_(
         "model-fails-code",
-        "The same by writing code.",
+        "The model failed to write code, and nothing recovered it.",
         MODEL_FAILED,
         lambda: failing(lambda: coder(Turn(error=ValueError("canary-7f3a"))).run("Close it.")),
     ),
-    Path_("model-fails-streamed", "The same as a stream.", MODEL_FAILED, _streamed),
+    Path_(
+        "model-fails-streamed",
+        "The model failed, and whoever read the stream got the exception.",
+        MODEL_FAILED,
+        _streamed,
+    ),
     Path_(
         "model-rate-limit",
         "The provider's own exception says 429.",
@@ -130,7 +135,7 @@ PATHS = [
     ),
     Path_(
         "job-timed-out-with-progress",
-        "The same after a tool had answered.",
+        "A job queue's timer fired while the model answered; a tool had answered before.",
         ("BOUNDED_STOP", "time_limit"),
         lambda: _model_fails(SoftTimeLimitExceeded("canary-7f3a"), before=(call(key="a"),)),
     ),
@@ -142,7 +147,7 @@ PATHS = [
     ),
     Path_(
         "plan-fails-later",
-        "The same after a step.",
+        "The model failed to make a new plan after a step.",
         MODEL_FAILED,
         lambda: _model_fails(ValueError("canary-7f3a"), before=(say("Plan."), call(key="a")), planning_interval=1),
     ),

@@ -53,9 +53,27 @@ def _beside_a_tool() -> None:
 
 PATHS = [
     Path_("managed", "It called an agent that it manages: a child.", UNPROVEN, lambda: _managed(done())),
-    Path_("managed-child", "The child is judged.", UNPROVEN, lambda: _managed(done()), judged=1),
-    Path_("managed-in-code", "The same in code.", UNPROVEN, lambda: _managed_in_code(done()), judged=1),
-    Path_("managed-beside-a-tool", "The same beside a tool, in threads.", UNPROVEN, _beside_a_tool, judged=1),
+    Path_(
+        "managed-child",
+        "It called an agent that it manages: the child is judged.",
+        UNPROVEN,
+        lambda: _managed(done()),
+        judged=1,
+    ),
+    Path_(
+        "managed-in-code",
+        "Code called an agent that it manages: a child, though code runs in a thread.",
+        UNPROVEN,
+        lambda: _managed_in_code(done()),
+        judged=1,
+    ),
+    Path_(
+        "managed-beside-a-tool",
+        "It called an agent that it manages beside a tool, in threads: a child.",
+        UNPROVEN,
+        _beside_a_tool,
+        judged=1,
+    ),
     Path_(
         "managed-fails",
         "The child's model failed; its parent was told and went on.",
@@ -71,7 +89,7 @@ PATHS = [
     ),
     Path_(
         "managed-failed-in-code",
-        "The same in code.",
+        "Code called an agent that it manages, whose model failed.",
         MODEL_FAILED,
         lambda: _managed_in_code(Turn(error=ValueError("canary-7f3a"))),
         judged=1,

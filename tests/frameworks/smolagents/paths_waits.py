@@ -37,6 +37,19 @@ def refund(**wait: Any) -> Tool:
     return refund
 
 
+@tool
+def carry_out(amount: int) -> str:
+    """Refunds what was agreed to.
+
+    Args:
+        amount: how much.
+    """
+    run = stopcause.current_run()
+    assert run is not None
+    run.executed("refund-7")
+    return f"refunded {amount}"
+
+
 def _stops(_: Any, agent: Any) -> None:
     run = stopcause.current_run()
     if run is not None and run.waits:
@@ -62,10 +75,9 @@ def _answered(decision: str) -> None:
     """Another run takes it up, with the answer that came meanwhile."""
     with stopcause.run("ticket-agent") as waited:
         _asks()
-    with stopcause.run("ticket-agent", resumes=waited.run_id, answers={"refund-7": decision}) as run:
-        if decision == "approved":
-            run.executed("refund-7")
-        agent(done()).run("Go on.")
+    turns = (call("carry_out", amount=5), done()) if decision == "approved" else (done(),)
+    with stopcause.run("ticket-agent", resumes=waited.run_id, answers={"refund-7": decision}):
+        agent(*turns, tools=[carry_out]).run("Go on.")
 
 
 def _decided_here() -> None:
@@ -95,10 +107,16 @@ PATHS = [
         ("WAITING_UNROUTED", "owner"),
         _asks,
     ),
-    Path_("asks-routed", "The same with somebody who answers.", ("WAITING", "tool_call"), _asks, ROUTED),
+    Path_(
+        "asks-routed",
+        "A tool asked, a callback stopped the loop, and somebody answers.",
+        ("WAITING", "tool_call"),
+        _asks,
+        ROUTED,
+    ),
     Path_(
         "asks-routed-in-code",
-        "The same out of code, which runs in a thread.",
+        "Code asked, in its thread; a callback stopped the loop, and somebody answers.",
         ("WAITING", "tool_call"),
         lambda: _asks(is_code=True),
         ROUTED,
