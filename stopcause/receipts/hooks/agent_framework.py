@@ -66,7 +66,7 @@ def _listen_to_the_loop(hook: Hook) -> list[Undo]:
 
 
 def _listen_to_workflows(hook: Hook, events: Any) -> list[Undo]:  # noqa: ANN401 - what wraps a generator of them
-    """`FunctionalWorkflow` is there since 1.2."""
+    """1.0 has no `FunctionalWorkflow`."""
     from agent_framework._workflows import _runner_context
 
     undos = [replace(_runner_context.InProcRunnerContext, "create_checkpoint", functools.partial(_checkpoint, hook))]

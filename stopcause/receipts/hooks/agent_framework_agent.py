@@ -15,16 +15,25 @@ from stopcause.receipts.faults import chain_of, is_cancelled, provider_cause
 from stopcause.receipts.hooks import agent_framework_causes as causes
 from stopcause.receipts.hooks.agent_framework_budget import Budget
 from stopcause.receipts.hooks.agent_framework_call import Call
-from stopcause.receipts.hooks.agent_framework_contents import Answer, Asked, answers_in, asked_for, contents_of
+from stopcause.receipts.hooks.agent_framework_contents import (
+    Answer,
+    Asked,
+    answers_in,
+    asked_for,
+    contents_of,
+    tool_names,
+)
 from stopcause.receipts.identifiers import is_personal
 from stopcause.receipts.vocabulary import ApprovalKind, Boundary, Finish, StopCause
 
 if TYPE_CHECKING:
     from contextvars import Token
 
+    from stopcause.receipts.hooks.agent_framework_budget import Fired
     from stopcause.receipts.hooks.call import Foreign
     from stopcause.receipts.hooks.guard import Hook
     from stopcause.receipts.hooks.waiting import Waiting
+    from stopcause.receipts.run import Run
 
 # The invocation whose loop is at work; None inside its model and its tools, whose own calls are not the loop's.
 loop_call: ContextVar[AgentCall | None] = ContextVar("stopcause_agent_framework_loop", default=None)
@@ -60,7 +69,7 @@ class AgentCall(Call):
     _token_of_response: object = None
     _loop_token: Token[AgentCall | None] | None = None
 
-    def __init__(self, hook: Hook, run: Any, agent: Foreign, waiting: Waiting[Asked]) -> None:  # noqa: ANN401 - a Run
+    def __init__(self, hook: Hook, run: Run, agent: Foreign, waiting: Waiting[Asked]) -> None:
         super().__init__(hook, run, agent, waiting)
         self.answer = Answer()
 
@@ -97,7 +106,7 @@ class AgentCall(Call):
         token = _named(options.get("continuation_token")) if isinstance(options, Mapping) else None
         asked = None if token is None else self.waiting.of(_CONTINUATION, token)
         if asked is not None:
-            self.run.resumed(asked.run_id, {f"{asked.run_id}/{_CONTINUATION}": "answered"})
+            self.run.resumed(asked.run_id, {asked.approval_id: "answered"})
 
     # The loop ---------------------------------------------------------------------------------------------------------
 
@@ -111,9 +120,7 @@ class AgentCall(Call):
             return
         run, given = self.run, options if isinstance(options, Mapping) else {}
         configuration = getattr(client, "function_invocation_configuration", None)
-        self.tools = frozenset(
-            name for each in given.get("tools") or () if isinstance(name := getattr(each, "name", None), str)
-        )
+        self.tools = tool_names(given)
         self.is_structured = given.get("response_format") is not None
         run.provider = run.provider or self.hook.read(run, client, "OTEL_PROVIDER_NAME", str)
         run.output_cap = given.get("max_tokens")
@@ -140,11 +147,17 @@ class AgentCall(Call):
         self.is_terminated = False
         fired = None if self.budget is None else self.budget.asked(options)
         if fired is not None:
-            bound = causes.BOUNDS[fired.name]
-            run.forced_wrapup = True
-            run.bounded(bound.cause, fired.name, bound.kind, limit=fired.limit, observed=fired.observed)
-            if bound.cause is StopCause.TOOL_FAILURE:
-                run.tool_errors_terminal, run.tool_errors_recovered = 1, max(run.tool_errors_recovered - 1, 0)
+            self._wrap_up(fired)
+
+    def _wrap_up(self, fired: Fired) -> None:
+        """A bound has fired, and what comes now looks like an end. Of a time, the receipt has its own."""
+        run, bound = self.run, causes.BOUNDS[fired.name]
+        kind = bound.kind if self._requests == 1 else "custom"  # not to be compared with the steps of all requests
+        observed = None if bound.kind == "time" else fired.observed
+        run.forced_wrapup = True
+        run.bounded(bound.cause, fired.name, kind, limit=fired.limit, observed=observed)
+        if bound.cause is StopCause.TOOL_FAILURE:
+            run.tool_errors_terminal, run.tool_errors_recovered = 1, max(run.tool_errors_recovered - 1, 0)
 
     # Its model --------------------------------------------------------------------------------------------------------
 
@@ -233,17 +246,19 @@ class AgentCall(Call):
             run.pending_tool_calls = answer.pending
 
     def _ask(self, approval_id: str, content: Foreign) -> None:
-        """A request to the caller. The session that names its state is the caller's to keep.
+        """A request to the caller, who keeps the session that names its state.
 
-        Without one, an approval of a local call cannot be given any more since 1.13 (`_tools.py`,
-        `disable_approval_response_binding`); before, the messages alone were enough.
+        An agent that is a tool, or in a workflow, has a session that the caller does not see: there it names the state
+        only where what is around it keeps that. Without a session, an approval of a call on this side cannot be given
+        in 1.23 (`_tools.py`, `disable_approval_response_binding`); in 1.0 the messages alone are enough.
         """
-        asked = asked_for(content, self.tools)
-        token = None if self.session is None or is_personal(self.session) else self.session
+        asked = asked_for(approval_id, content, self.tools)
+        is_kept = self.outer is None or self.outer.keeps_children
+        is_named = is_kept and self.session is not None and not is_personal(self.session)
         is_lost = (
             self.session is None and asked.kind == ApprovalKind.TOOL_CALL and asked.is_local and self._is_binding()
         )
-        self.wait(approval_id, asked, resume_token=token, resumable=False if is_lost else None)
+        self.wait(asked, resume_token=self.session if is_named else None, resumable=False if is_lost else None)
 
     def _is_binding(self) -> bool:
         from agent_framework import _tools
@@ -255,9 +270,9 @@ class AgentCall(Call):
     def _go_on(self, token: object) -> None:
         """The service goes on in the background, and keeps what the token names."""
         named = _named(token)
-        asked = Asked(ApprovalKind.EXTERNAL, run_id=self.run.run_id)
+        asked = Asked(f"{self.run.run_id}/{_CONTINUATION}", ApprovalKind.EXTERNAL, run_id=self.run.run_id)
         self.run.waiting(
-            f"{self.run.run_id}/{_CONTINUATION}",
+            asked.approval_id,
             asked.kind,
             resume_token=named,
             resumable=None if named is None else True,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _OFF = "none"
-_KEPT = "_function_invocation_budget_state"  # what is carried over from before an approval, since 1.1
+_KEPT = "_function_invocation_budget_state"  # what was counted before an approval; 1.0 begins anew
 
 
 class Fired(NamedTuple):

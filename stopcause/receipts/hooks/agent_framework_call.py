@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 from stopcause.receipts.faults import chain_of
 from stopcause.receipts.hooks import call
 from stopcause.receipts.hooks.agent_framework_causes import cause_of
+from stopcause.receipts.vocabulary import ApprovalKind
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -53,6 +54,11 @@ class Call(call.Call):
                 open_call.reset(self._outer_token)
 
     @property
+    def keeps_children(self) -> bool:
+        """Whether the state of the agents inside it is kept with its own."""
+        return False
+
+    @property
     def is_inside(self) -> bool:
         """Whether it is at work already, in this context."""
         return open_call.get() is self
@@ -81,13 +87,16 @@ class Call(call.Call):
 
     # Waits ------------------------------------------------------------------------------------------------------------
 
-    def wait(self, approval_id: str, asked: Asked, **how: Any) -> None:  # noqa: ANN401 - what `Run.waiting` takes
+    def wait(self, asked: Asked, **how: Any) -> None:  # noqa: ANN401 - what `Run.waiting` takes
         """It stops to wait for this; whoever answers at its place resumes it."""
+        approval_id, kept = asked.approval_id, asked._replace(run_id=self.run.run_id, metadata=None)
         self.run.waiting(
             approval_id, asked.kind, tool=asked.tool, tool_call_id=asked.tool_call_id,
-            raised_by=self.children.get(approval_id), metadata=asked.metadata, **how,
+            raised_by=self.children.get(asked.inner or approval_id), metadata=asked.metadata, **how,
         )  # fmt: skip
-        self.waiting.add(self.place, approval_id, asked._replace(run_id=self.run.run_id, metadata=None))
+        self.waiting.add(self.place, approval_id, kept)
+        if asked.kind == ApprovalKind.EXTERNAL and asked.tool_call_id is not None:
+            self.waiting.add(self.place, asked.tool_call_id, kept)  # what came of a call names the call
         if self.outer is not None:
             self.outer.children[approval_id] = self.run.run_id
 
@@ -98,8 +107,9 @@ class Call(call.Call):
         """
         known = {each: asked for each in answers if (asked := self.waiting.of(place, each)) is not None}
         taken = {each: decision for each, decision in answers.items() if each in known or each in last}
+        taken = {known[each].approval_id if each in known else each: decision for each, decision in taken.items()}
         if taken:
-            self.answered = known
+            self.answered = {asked.approval_id: asked for asked in known.values()}
             self.run.resumed(next((asked.run_id for asked in known.values()), None), taken)
             self.waiting.forget(place, known)
 
@@ -107,8 +117,10 @@ class Call(call.Call):
         """The call that an approval gated has run, in this run or in one inside it."""
         self.answered.pop(approval_id, None)
         self.run.executed(approval_id)
-        if self.outer is not None and approval_id in self.outer.answered:
-            self.outer.executed(approval_id)
+        if self.outer is not None:
+            same = [each for each, asked in self.outer.answered.items() if approval_id in (each, asked.inner)]
+            for each in same:
+                self.outer.executed(each)
 
     def cut_off(self) -> None:
         """It failed: what was answered and has not been carried out waits as before, and may be answered again."""

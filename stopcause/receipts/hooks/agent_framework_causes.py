@@ -76,7 +76,7 @@ class Bound(NamedTuple):
 # because they failed, which is a failure and no bound of the operator's on work that went well.
 BOUNDS: Mapping[str, Bound] = {
     "max_iterations": Bound(StopCause.STEP_LIMIT, "steps", "model_call"),
-    "max_function_calls": Bound(StopCause.STEP_LIMIT, "tool_call", "tool_call"),
+    "max_function_calls": Bound(StopCause.STEP_LIMIT, "steps", "tool_call"),
     "max_duration_seconds": Bound(StopCause.TIME_LIMIT, "time", "s"),
     "max_consecutive_errors_per_request": Bound(StopCause.TOOL_FAILURE, "custom", "error"),
 }

@@ -11,7 +11,7 @@ from stopcause.receipts.hooks.agent_framework_causes import REQUESTS
 from stopcause.receipts.vocabulary import ApprovalKind, OutputShape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from stopcause.receipts.hooks.call import Foreign
 
@@ -19,11 +19,19 @@ _ANSWERS = ("function_approval_response", "function_result", "computer_tool_resu
 
 
 class Asked(NamedTuple):
-    """What an agent or workflow waits for. `run_id`: the run that waits; `is_local`: nobody else keeps the call."""
+    """What an agent or workflow waits for.
 
+    Attributes:
+        inner: What an agent in the workflow calls the same.
+        run_id: The run that waits.
+        is_local: Whether the call is on this side, and not kept by a provider.
+    """
+
+    approval_id: str
     kind: str = ApprovalKind.INPUT_REQUIRED
     tool: str | None = None
     tool_call_id: str | None = None
+    inner: str | None = None
     run_id: str | None = None
     is_local: bool = True
     metadata: object = None
@@ -91,17 +99,25 @@ def decision_of(content: object) -> str:
     return "approved" if getattr(content, "approved", None) is True else "denied"
 
 
-def asked_for(content: Foreign, tools: frozenset[str]) -> Asked:
+def asked_for(approval_id: str, content: Foreign, tools: frozenset[str]) -> Asked:
     """What a request is about. A tool is named where the agent has it."""
     call = getattr(content, "function_call", None) or content
     name = getattr(call, "name", None)
     return Asked(
+        approval_id,
         kind=REQUESTS.get(content.type, ApprovalKind.INPUT_REQUIRED),
         tool=name if name in tools else None,
         tool_call_id=call.call_id,
+        inner=content.id,
         is_local=name in tools,
         metadata=content.additional_properties,
     )
+
+
+def tool_names(options: Mapping[str, Any]) -> frozenset[str]:
+    """The names of the tools that an agent has, by the options of a request."""
+    names = (getattr(each, "name", None) for each in options.get("tools") or ())
+    return frozenset(name for name in names if isinstance(name, str))
 
 
 def _is_the_callers(call: Foreign) -> bool:

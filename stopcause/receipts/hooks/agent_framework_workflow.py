@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from stopcause.receipts.causes import Rank
 from stopcause.receipts.hooks import agent_framework_causes as causes
 from stopcause.receipts.hooks.agent_framework_call import Call
-from stopcause.receipts.hooks.agent_framework_contents import Asked, asked_for, decision_of
+from stopcause.receipts.hooks.agent_framework_contents import Asked, asked_for, decision_of, tool_names
 from stopcause.receipts.identifiers import is_identifier
 from stopcause.receipts.vocabulary import Boundary, StopCause
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from stopcause.receipts.hooks.call import Foreign
     from stopcause.receipts.hooks.guard import Hook
     from stopcause.receipts.hooks.waiting import Waiting
+    from stopcause.receipts.run import Run
 
 _UNNAMED = re.compile(r"WorkflowBuilder-[0-9a-f-]{36}")  # what a builder calls one that has no name: new each time
 _LIMIT = "max_iterations"
@@ -47,6 +48,10 @@ class WorkflowCall(Call):
     _iteration = 0
     _limit: int | None = None
 
+    def __init__(self, hook: Hook, run: Run, owner: Foreign, waiting: Waiting[Asked]) -> None:
+        super().__init__(hook, run, owner, waiting)
+        self._requested: dict[str, Foreign] = {}
+
     def describe(self, given: Mapping[str, Any]) -> None:
         """What is known before it begins."""
         run, read = self.run, self.hook.read
@@ -65,6 +70,12 @@ class WorkflowCall(Call):
             answers = {str(each): decision_of(response) for each, response in responses.items()}
             self.resume(self.place if checkpoint is None else checkpoint, answers, set(answers))
 
+    @property
+    def keeps_children(self) -> bool:
+        """A checkpoint has the sessions of the agents in it."""
+        context = getattr(self.owner, "_runner_context", None)
+        return context is not None and bool(context.has_checkpointing())
+
     # Events -----------------------------------------------------------------------------------------------------------
 
     def item(self, event: Foreign) -> None:
@@ -81,6 +92,9 @@ class WorkflowCall(Call):
     def _invoked(self, _: Foreign) -> None:
         self.has_begun = True
 
+    def _asks(self, event: Foreign) -> None:
+        self._requested[event.request_id] = event
+
     def _progressed(self, _: Foreign) -> None:
         self.run.progress()
 
@@ -95,6 +109,7 @@ class WorkflowCall(Call):
         "superstep_started": _superstep,
         "executor_invoked": _invoked,
         "executor_completed": _progressed,
+        "request_info": _asks,
         "status": _status,
     }
     ends: Mapping[str, Callable[[Any, Any], None]] = {"status": _status}
@@ -121,23 +136,25 @@ class WorkflowCall(Call):
 
     def _wait(self) -> None:
         """It stops for what it has requested, in this run or before. A checkpoint that was kept names the state."""
-        requests = self.hook.read(self.run, self.owner, "_runner_context._pending_request_info_events", dict)
-        for request_id, event in (requests or {}).items():
-            data = event.data
-            is_agents = isinstance(getattr(data, "user_input_request", None), bool)
-            asked = asked_for(data, _tools_of(self.owner, event)) if is_agents else Asked()
-            self.wait(
-                str(request_id),
-                asked,
-                resume_token=self.checkpoint,
-                resumable=None if self.checkpoint is None else True,
-            )
-            if self.checkpoint is not None:
+        requests = self._pending()
+        is_kept = self.checkpoint is not None
+        for request_id, event in requests.items():
+            asked = _asked(str(request_id), event, self.owner)
+            self.wait(asked, resume_token=self.checkpoint, resumable=True if is_kept else None)
+            if is_kept:
                 self.waiting.add(
-                    self.checkpoint, str(request_id), asked._replace(run_id=self.run.run_id, metadata=None)
+                    self.checkpoint, asked.approval_id, asked._replace(run_id=self.run.run_id, metadata=None)
                 )
-        if not requests:
+
+    def _pending(self) -> Mapping[str, Foreign]:
+        """What is open, by id. 1.0 says that something is also where a restored request was answered at once."""
+        if not hasattr(self.owner, "_runner_context"):  # a workflow that is a function keeps nothing between its runs
+            return self._requested
+        path = "_runner_context._pending_request_info_events"
+        pending = self.hook.read(self.run, self.owner, path, dict)
+        if pending is None:
             self._say(StopCause.INPUT_PENDING)
+        return pending or {}
 
     def left(self) -> None:
         """Its reader went away; at the state that says it failed, it did."""
@@ -155,10 +172,10 @@ class WorkflowCall(Call):
         return known
 
 
-def _tools_of(workflow: Foreign, event: Foreign) -> frozenset[str]:
-    """The names of the tools of the agent in the executor that asked."""
-    executor = workflow.executors.get(event.source_executor_id)
+def _asked(request_id: str, event: Foreign, workflow: Foreign) -> Asked:
+    """What an executor asked: an agent's own request, or anything of the program's."""
+    if not isinstance(getattr(event.data, "user_input_request", None), bool):
+        return Asked(request_id)
+    executor = getattr(workflow, "executors", {}).get(event.source_executor_id)
     options = getattr(getattr(executor, "agent", None), "default_options", None) or {}
-    return frozenset(
-        name for each in options.get("tools") or () if isinstance(name := getattr(each, "name", None), str)
-    )
+    return asked_for(request_id, event.data, tool_names(options))

@@ -23,7 +23,10 @@ from agent_framework.observability import ChatTelemetryLayer
 
 
 class Turn(NamedTuple):
-    """One answer of the model: text, or calls as (tool, id, arguments); or an error; after a pause in seconds."""
+    """One answer of the model: text, or calls as (tool, id, arguments), or more; or an error.
+
+    `act` is called first, then comes a pause in seconds.
+    """
 
     text: str | None = None
     calls: tuple[tuple[str, str, dict[str, Any]], ...] = ()
@@ -32,6 +35,8 @@ class Turn(NamedTuple):
     pause: float = 0.0
     tokens: tuple[int, int] = (20, 5)
     background: str | None = None
+    more: tuple[Any, ...] = ()
+    act: Callable[[], Any] | None = None
 
 
 def say(text: str = "Done.", **more: Any) -> Turn:
@@ -50,7 +55,7 @@ def contents(turn: Turn) -> list[Content]:
     asked = [
         Content.from_function_call(call_id, name, arguments=json.dumps(given)) for name, call_id, given in turn.calls
     ]
-    return said + asked
+    return [*said, *asked, *turn.more]
 
 
 class Plain(BaseChatClient):
@@ -71,6 +76,8 @@ class Plain(BaseChatClient):
 
     async def _next(self) -> Turn:
         turn = next(self._turns)
+        if turn.act is not None:
+            turn.act()
         if turn.pause:
             await asyncio.sleep(turn.pause)
         if turn.error is not None:

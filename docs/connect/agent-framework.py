@@ -1,0 +1,7 @@
+# pip install stopcause
+from agent import ask  # yours, as it is
+
+import stopcause
+
+stopcause.instrument()
+ask("Close the ticket.")
