@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from stopcause.receipts.hooks import call
 from stopcause.receipts.hooks import google_adk_causes as causes
-from stopcause.receipts.identifiers import is_personal
+from stopcause.receipts.identifiers import is_identifier, is_personal
 from stopcause.receipts.vocabulary import ApprovalKind, Decision
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class Call(call.Call):
         """What names the paused state: the session, and the invocation in it, which a resumable app asks for."""
         if not self.is_kept or self.session is None:
             return None
-        if is_personal(self.session):
+        if is_personal(self.session) or not is_identifier(self.session):
             self.run.find("refused_value", f"{self.hook.adapter}:session_id")
             return None
         return f"{self.session}/{self.invocation}"

@@ -12,6 +12,7 @@ from google.adk.apps import App, ResumabilityConfig
 from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_response import LlmResponse
 from google.adk.runners import InMemoryRunner, Runner
+from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.long_running_tool import LongRunningFunctionTool
@@ -53,6 +54,7 @@ class Scripted(BaseLlm):
     turns: list[Turn]
 
     async def generate_content_async(self, llm_request: Any, stream: bool = False) -> AsyncGenerator[LlmResponse, None]:
+        del llm_request
         turn = self.turns.pop(0)
         if turn.pause:
             await asyncio.sleep(turn.pause)
@@ -139,14 +141,8 @@ def agent(*turns: Turn, name: str = "clerk", tools: Iterable[Any] = (), **more: 
     )
 
 
-class Kept(InMemorySessionService):
-    """A session service of the program's own. What is in memory here, others have in a database."""
-
-
 def kept() -> Any:
     """A session service that is none of ADK's in-memory ones by its classes: it stands for a database."""
-    from google.adk.sessions.base_session_service import BaseSessionService
-
     inner = InMemorySessionService()
     names = ("create_session", "get_session", "list_sessions", "delete_session", "append_event")
     methods = {name: _forward(getattr(inner, name)) for name in names}
@@ -176,10 +172,12 @@ class Desk:
             self._is_open = True
             await self.runner.session_service.create_session(app_name="desk", user_id="u-1", session_id=session_id)
 
-    def stream(self, message: Any = "Go.", config: RunConfig | None = None, **more: Any) -> Any:
+    def stream(
+        self, message: Any = "Go.", config: RunConfig | None = None, *, session: str = "s-1", **more: Any
+    ) -> Any:
         """A run, to be read."""
         given = {"run_config": config} if config is not None else {}
-        return self.runner.run_async(user_id="u-1", session_id="s-1", new_message=text(message), **given, **more)
+        return self.runner.run_async(user_id="u-1", session_id=session, new_message=text(message), **given, **more)
 
     async def run(self, message: Any = "Go.", config: RunConfig | None = None, **more: Any) -> list[Any]:
         """A run, read to its end."""

@@ -53,7 +53,7 @@ def _sequence_begins_filtered() -> Any:
 
 
 def _sequence_skips() -> Any:
-    skipped = agent(say(), name="writer", before_agent_callback=lambda callback_context: content())
+    skipped = agent(say(), name="writer", before_agent_callback=lambda **_: content())
     return shell(SequentialAgent, agent(say(), name="reader"), skipped)
 
 

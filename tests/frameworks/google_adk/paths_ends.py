@@ -1,4 +1,4 @@
-"""Ends of one agent: natural, forced, empty, filtered, answered by a callback, streamed, left by its reader, cut off."""
+"""Ends of one agent: natural, bounded, empty, filtered, answered by a callback, left by its reader, cut off."""
 
 from __future__ import annotations
 
@@ -237,11 +237,11 @@ PATHS = [
     Path_("run-answered", "A plugin answered in the place of the whole run.", DENIED,
           guarded("before_run_callback", content, say())),
     Path_("agent-answered", "A callback answered in the place of the agent.", DENIED,
-          playing(say(), before_agent_callback=lambda callback_context: content())),
+          playing(say(), before_agent_callback=lambda **_: content())),
     Path_("model-answered", "A callback answered in the place of the model.", DENIED,
-          playing(say(), before_model_callback=lambda callback_context, llm_request: answer())),
+          playing(say(), before_model_callback=lambda **_: answer())),
     Path_("model-answered-by-plugin", "A plugin answered in the place of the model.", DENIED,
           guarded("before_model_callback", answer, say())),
     Path_("answer-replaced", "A callback put another text in the place of the answer: it was the model's turn.",
-          UNPROVEN, playing(say(), after_model_callback=lambda callback_context, llm_response: answer())),
+          UNPROVEN, playing(say(), after_model_callback=lambda **_: answer())),
 ]  # fmt: skip

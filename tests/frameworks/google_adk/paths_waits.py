@@ -14,10 +14,9 @@ from google.adk.events.request_input import RequestInput
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow import Workflow
-from fastapi.openapi.models import OAuth2, OAuthFlowAuthorizationCode, OAuthFlows
 
 import stopcause
-from tests.frameworks.google_adk.models import Desk, Turn, agent, call, failing, kept, say
+from tests.frameworks.google_adk.models import Desk, Turn, agent, call, failing, kept, say, text
 from tests.frameworks.google_adk.paths_ends import UNPROVEN
 from tests.frameworks.harness import Path_
 
@@ -30,15 +29,16 @@ TWO = Turn(calls=(("pay", "call-1", {}), ("pay", "call-2", {"amount": 2})))
 
 def signs_in(tool_context: ToolContext) -> dict[str, Any]:
     """Asks for a sign-in, and says what it got."""
-    config = AuthConfig(
-        auth_scheme=OAuth2(flows=OAuthFlows(authorizationCode=OAuthFlowAuthorizationCode(
-            authorizationUrl="https://canary7f3a.example/a", tokenUrl="https://canary7f3a.example/t", scopes={}))),
-        raw_auth_credential=AuthCredential(
+    url = "https://canary7f3a.example"
+    flow = {"authorizationUrl": url, "tokenUrl": url, "scopes": {"canary7f3a": ""}}
+    config = AuthConfig.model_validate({
+        "auth_scheme": {"type": "oauth2", "flows": {"authorizationCode": flow}},
+        "raw_auth_credential": AuthCredential(
             auth_type=AuthCredentialTypes.OAUTH2,
-            oauth2=OAuth2Auth(client_id="canary7f3a", client_secret="canary7f3a"),  # noqa: S106 - a mark
+            oauth2=OAuth2Auth(client_id="canary7f3a", client_secret="canary7f3a"),
         ),
-        credential_key="canary7f3a",
-    )  # fmt: skip
+        "credential_key": "canary7f3a",
+    })  # fmt: skip
     tool_context.request_credential(config)
     return {"status": "asked"}
 
@@ -128,13 +128,7 @@ async def _left() -> None:
 def _sync() -> None:
     desk = Desk(agent(call("pay"), say()))
     asyncio.run(desk.opened())
-    list(desk.runner.run(user_id="u-1", session_id="s-1", new_message=_text()))
-
-
-def _text() -> Any:
-    from tests.frameworks.google_adk.models import text
-
-    return text("Go.")
+    list(desk.runner.run(user_id="u-1", session_id="s-1", new_message=text("Go.")))
 
 
 async def _sub_agent() -> None:
