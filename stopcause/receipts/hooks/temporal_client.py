@@ -6,16 +6,14 @@ Two who see that: a client that waits for the result, which is listened to; and 
 from __future__ import annotations
 
 import functools
-from contextvars import Context, ContextVar
-from typing import TYPE_CHECKING, Any
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
 
-from stopcause.receipts.causes import Rank
 from stopcause.receipts.hooks.temporal_causes import BY_CLOSING, BY_STATUS, STATUSES_OF_WORKERS
-from stopcause.receipts.vocabulary import Boundary, LimitKind, StopCause
+from stopcause.receipts.hooks.temporal_closing import Closed, write_closing
+from stopcause.receipts.vocabulary import StopCause
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from stopcause.receipts.hooks.call import Foreign
     from stopcause.receipts.hooks.guard import Hook
     from stopcause.receipts.hooks.temporal_known import Known
@@ -34,7 +32,7 @@ class Closings:
         """Around `WorkflowHandle.result`."""
 
         @functools.wraps(original)
-        async def result(handle: Foreign, /, **options: Any) -> Any:  # noqa: ANN401 - whatever the workflow returned
+        async def result(handle: Foreign, /, **options: Foreign) -> Foreign:
             followed: list[str | None] = []
             token = _followed.set(followed)
             try:
@@ -52,7 +50,7 @@ class Closings:
         """Around what `result` asks for each execution of a chain: which one it asked for last."""
 
         @functools.wraps(original)
-        def _fetch_history_events_for_run(handle: Foreign, run_id: str | None, /, **options: Any) -> Foreign:
+        def _fetch_history_events_for_run(handle: Foreign, run_id: str | None, /, **options: Foreign) -> Foreign:
             followed = _followed.get()
             if followed is not None:
                 followed.append(run_id)
@@ -65,7 +63,8 @@ class Closings:
         execution = followed[-1] if followed else handle.result_run_id
         if type(error).__name__ != "WorkflowFailureError" or known is None or not execution:
             return
-        self.close(handle._client.namespace, handle.id, execution, known)  # noqa: SLF001 - it has no other name
+        closed = Closed(handle._client.namespace, handle.id, execution)  # noqa: SLF001 - it has no other name
+        write_closing(self._hook, self._known, closed, known)
 
     def described(self, description: Foreign) -> str | None:
         """Of a description that the server gave: writes the receipt where no worker could."""
@@ -75,32 +74,10 @@ class Closings:
             known = (StopCause.UNKNOWN, str(status))
         if known is None:
             return None
-        self.close(
-            description.namespace, description.id, description.run_id, known,
-            agent=description.workflow_type, began=description.start_time,
+        began = description.start_time
+        closed = Closed(
+            description.namespace, description.id, description.run_id, description.workflow_type,
+            int(began.timestamp() * 1e9) if began is not None else 0,
         )  # fmt: skip
+        write_closing(self._hook, self._known, closed, known)
         return str(known[0])
-
-    def close(  # noqa: PLR0913 - what is known of an execution
-        self,
-        namespace: str,
-        workflow_id: str,
-        execution: str,
-        known: tuple[StopCause, str],
-        *,
-        agent: str | None = None,
-        began: datetime | None = None,
-    ) -> None:
-        """The receipt. Who sees it does not know when the execution began, unless the server was asked."""
-        run = Context().run(self._hook.begin, agent)  # nobody's child, whoever looks
-        attempt = self._known.attempt(namespace, execution)
-        if run is None or not run.identify(attempt.run_id):
-            return
-        run.attempt = attempt.number
-        run.thread_id = workflow_id
-        run.go_on_here(0 if began is None else int(began.timestamp() * 1e9))
-        cause, reason = known
-        if cause is StopCause.TIME_LIMIT:
-            run.condition("workflow_timeout", LimitKind.TIME, fired=True)
-        run.say(cause, Rank.SIGNAL, Boundary.PLATFORM, reason=reason, aborted=cause is StopCause.PLATFORM_ABORT)
-        run.close()

@@ -19,7 +19,7 @@ class Known:
 
     def __init__(self) -> None:
         self._attempts: Waiting[Attempt] = Waiting()
-        self._bugs: Waiting[bool] = Waiting()
+        self._told: Waiting[int] = Waiting()
 
     def tries(self, namespace: str, execution: str, attempt: Attempt) -> None:
         """An execution tries a run again."""
@@ -29,8 +29,9 @@ class Known:
         """Which one an execution is; as far as we know, the first of itself."""
         return self._attempts.of(namespace, execution) or Attempt(execution, 1)
 
-    def is_told(self, execution: str, what: str) -> bool:
-        """Whether that a bug stops an execution was told here before: the server tries it again, without end."""
-        is_known = self._bugs.of(execution, what) is not None
-        self._bugs.add(execution, what, True)  # noqa: FBT003 - a set would be enough
-        return is_known
+    def is_news(self, execution: str, what: str, number: int) -> bool:
+        """Whether the nth of a kind was not told before: a task that fails is tried again, without end."""
+        is_news = number > (self._told.of(execution, what) or 0)
+        if is_news:
+            self._told.add(execution, what, number)
+        return is_news

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self
 from temporalio import workflow
 
 from stopcause.receipts.hooks.temporal_workflow import executions
-from stopcause.receipts.vocabulary import ApprovalKind, Boundary
+from stopcause.receipts.vocabulary import ApprovalKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,13 +62,13 @@ class Asked:
         self._is_decided = True
         with _open() as execution:
             if execution is not None:
-                execution.run.decided(self._approval_id, decision)
+                execution.decided(self._approval_id, decision)
 
     def executed(self) -> None:
         """What it was asked for has been done."""
         with _open() as execution:
             if execution is not None:
-                execution.run.executed(self._approval_id)
+                execution.executed(self._approval_id)
 
 
 def approval(  # noqa: PLR0913 - what can be known of a wait
@@ -104,5 +104,4 @@ def _open() -> Iterator[Execution | None]:
         yield None
         return
     with execution.hook.guard("approval"):
-        execution.listen()
         yield execution

@@ -17,7 +17,8 @@ from temporalio import exceptions, workflow
 
 from stopcause.receipts.faults import chain_of
 from stopcause.receipts.hooks import call
-from stopcause.receipts.hooks.temporal_causes import RETRIES_ENDED, failure_of
+from stopcause.receipts.hooks.temporal_causes import BY_CLOSING, RETRIES_ENDED, failure_of
+from stopcause.receipts.hooks.temporal_closing import Closed, write_closing
 from stopcause.receipts.hooks.temporal_known import Attempt
 from stopcause.receipts.identifiers import is_personal
 from stopcause.receipts.vocabulary import ApprovalKind, Boundary, LimitKind, Sign, StopCause
@@ -46,6 +47,7 @@ class Execution(call.Call):
         self._known = known
         self._activities: dict[Foreign, str] = {}  # those that are not done
         self._names: set[str] = set()  # names that came from a function, or that a worker has
+        self._counts: dict[str, int] = {}
         self._failures = 0
         self._failed: tuple[BaseException, str] | None = None  # the last activity that failed, with its name
         self.expired: BaseException | None = None  # what a wait that was not answered in time raised
@@ -66,7 +68,7 @@ class Execution(call.Call):
         is_next = self._is_next()
         if is_next:
             run.resumed(self._run_of(info.continued_run_id), {CONTINUED: "answered"})
-        if self.listen():
+        if self.listen("start"):
             run.start()
         else:
             run.go_on_here(_ns(info.workflow_start_time))
@@ -109,9 +111,16 @@ class Execution(call.Call):
 
     # How it goes ------------------------------------------------------------------------------------------------------
 
-    def listen(self) -> bool:
-        """Whether what happens now happens for the first time. Otherwise nothing is recorded of it."""
+    def listen(self, what: str | None = None) -> bool:
+        """Whether what happens now happens for the first time. Otherwise nothing is recorded of it.
+
+        Args:
+            what: Its kind, where it has a record: a task that failed is tried again, and comes here again.
+        """
         is_live = not workflow.unsafe.is_replaying()
+        if what is not None:
+            self._counts[what] = count = self._counts.get(what, 0) + 1
+            is_live = is_live and self._known.is_news(self.info.run_id, what, count)
         self.run.writer = self._writer if is_live else None
         return is_live
 
@@ -145,24 +154,51 @@ class Execution(call.Call):
 
     def _child_done(self, handle: Foreign) -> None:
         self.run.children_open -= 1
-        if _error_of(handle) is not None:
+        if (error := _error_of(handle)) is not None:
             self.run.children_failed += 1
+            self._child_closed(error)
         else:
             self._progress(Sign.STATE_CHANGE)
+
+    # What it waits for ------------------------------------------------------------------------------------------------
 
     def waits(self, approval_id: str, facts: dict[str, Any], timeout: timedelta | None) -> None:
         """It stops for an answer, and stays open. What resumes it is a signal or an update to its id."""
         expires_at = None if timeout is None else workflow.now() + timeout
+        self.listen(f"waits/{approval_id}")
         self.run.waiting(
             approval_id, expires_at=expires_at, resume_token=self.token, resumable=True, at_once=True, **facts
         )
-        if self.run.writer is None:
-            self.run._change_wait(approval_id, at_ns=workflow.time_ns())  # noqa: SLF001 - of history: it was asked then
+        self._was_then(approval_id, "at_ns")
+
+    def decided(self, approval_id: str, decision: str) -> None:
+        """An answer came."""
+        self.listen(f"decided/{approval_id}")
+        self.run.decided(approval_id, decision)
+        self._was_then(approval_id, "decided_at")
+
+    def executed(self, approval_id: str) -> None:
+        """What it had asked for was done."""
+        self.listen(f"executed/{approval_id}")
+        self.run.executed(approval_id)
 
     def expires(self, approval_id: str, error: BaseException) -> None:
         """Nobody answered in time. Where the time-out is left to end the workflow, that is why it ends."""
+        self.listen(f"expires/{approval_id}")
         self.expired = error
         self.run.expired(approval_id)
+
+    def _was_then(self, approval_id: str, name: str) -> None:
+        """Of history the time is the one of then."""
+        if self.run.writer is None:
+            self.run._change_wait(approval_id, **{name: workflow.time_ns()})  # noqa: SLF001 - the core's, for this
+
+    def _child_closed(self, error: Foreign) -> None:
+        """A child that was terminated or ran out of time could not say so itself."""
+        how = BY_CLOSING.get(type(error.__cause__).__name__)
+        if how is not None and self.listen(f"closed/{error.run_id}"):
+            closed = Closed(error.namespace, error.workflow_id, error.run_id, error.workflow_type)
+            write_closing(self.hook, self._known, closed, how)
 
     def _guarded(self, note: Foreign, handle: Foreign) -> None:
         with self.hook.guard(note.__name__):
@@ -171,7 +207,7 @@ class Execution(call.Call):
 
     def _progress(self, sign: Sign) -> None:
         """Of history the time is the one of then."""
-        if self.listen():
+        if self.listen("progress"):
             self.run.progress(sign)
         else:
             self.run.made_progress, self.run.progress_ns = True, workflow.time_ns()
@@ -260,7 +296,7 @@ class Execution(call.Call):
         """No end: the server tries the task again until somebody mends the code. Not once more is it told here."""
         self.is_over = True
         what = type(error).__name__
-        if not self._known.is_told(self.info.run_id, what):
+        if self.listen(f"failed/{what}"):
             self.run.note("workflow_task_failed", what)
 
     def _is_cancel(self, error: BaseException) -> bool:
@@ -271,7 +307,7 @@ class Execution(call.Call):
 
     @staticmethod
     def _is_failure(error: BaseException) -> bool:
-        return exceptions.is_cancelled_exception(error) or workflow.is_failure_exception(error)
+        return bool(exceptions.is_cancelled_exception(error) or workflow.is_failure_exception(error))
 
     @property
     def token(self) -> str | None:
