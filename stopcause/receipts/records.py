@@ -123,8 +123,9 @@ def stopped(run: Run) -> Draft:
     said = run.final
     draft = _head(run, Kind.STOPPED, said.boundary, max(run.stopped_ns, run.started_ns))
     _static(draft, run)
-    draft["started_at"] = time_of(run.started_ns)
-    draft["duration_s"] = round(_took_ns(run) / _SECOND, 6)
+    if run.started_ns:  # not known where another process began it, and only its end is seen here
+        draft["started_at"] = time_of(run.started_ns)
+        draft["duration_s"] = round(_took_ns(run) / _SECOND, 6)
     _cause(draft, run, said)
     _told(draft, run)
     _counted(draft, run)
