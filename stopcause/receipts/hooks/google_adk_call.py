@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from stopcause.receipts.causes import Rank
 from stopcause.receipts.faults import chain_of, is_cancelled
 from stopcause.receipts.hooks import google_adk_causes as causes
-from stopcause.receipts.hooks.google_adk_waits import Asked, Call
-from stopcause.receipts.hooks.google_adk_waits import _is_a as is_a
+from stopcause.receipts.hooks.google_adk_waits import Asked, Call, is_a
 from stopcause.receipts.identifiers import is_identifier
 from stopcause.receipts.vocabulary import ABORTED, Boundary, Finish, OutputShape, StopCause
 
@@ -68,7 +67,8 @@ class RunnerCall(Call):
         model = getattr(agent, "model", None) or None
         run.model = model if isinstance(model, str) else getattr(model, "model", None)
         config = given.get("run_config")
-        run.labels = run.labels or getattr(config, "custom_metadata", None)
+        self.metadata = getattr(config, "custom_metadata", None)
+        run.labels = run.labels or self.metadata
         session = given.get("session")
         self.lives(getattr(session, "user_id", given.get("user_id")), getattr(session, "id", given.get("session_id")))
         if not is_live:  # a live connection is one call that goes on
@@ -287,21 +287,19 @@ class RunnerCall(Call):
         if is_cancelled(error) and error.args[:1] == (_LEFT,):
             self.left()
             return
-        self._blame(error)
+        self._blame(chain_of(error))
         super().failed(error)
 
-    def _blame(self, error: BaseException) -> None:
-        """Which limit it was, or whose error: the tool is named where there is one."""
-        chain = chain_of(error)
-        if self.hook.is_tested and causes.cause_of(error) is StopCause.STEP_LIMIT and self.run.steps == self.limit:
-            self.run.bounded(StopCause.STEP_LIMIT, _LIMIT, "steps", limit=self.limit, observed=self.run.steps)
-        if self.model_fault in chain:
-            self.run.model_errors_terminal = 1
-        for fault, tool in self._faults.values():
-            if fault in chain:
-                self.run.tool_errors_terminal = 1
-                cause = self.cause(error)
-                self.run.raised(error, cause=cause, tool=tool)
+    def _blame(self, chain: list[BaseException]) -> None:
+        """Whose error it was: the tool's, which is named where there is one, or the model's; or the limit, if ours."""
+        run = self.run
+        at_fault = [tool for fault, tool in self._faults.values() if fault in chain]
+        if at_fault:
+            run.tool_errors_terminal, self.tool = 1, at_fault[0]
+        elif self.model_fault in chain:
+            run.model_errors_terminal = 1
+        elif any(is_a(link, "LlmCallsLimitExceededError") for link in chain) and self.limit is not None:
+            run.bounded(StopCause.STEP_LIMIT, _LIMIT, "steps", limit=self.limit, observed=run.steps)
 
     def is_first_end(self) -> bool:
         """Whether it is over only now. An exception that is kept keeps every frame that it left."""
@@ -312,24 +310,23 @@ class RunnerCall(Call):
         return is_first
 
     def cause(self, error: BaseException) -> StopCause | None:
-        """By its class; else by where it came from: before the input was taken, from a tool, or from the model."""
-        known = causes.cause_of(error)
-        if is_cancelled(error) or not isinstance(error, Exception) or not self.hook.is_tested:
-            return known
-        chain = chain_of(error)
-        if known in (None, StopCause.MODEL_FAILURE) and (tool := self._tool_at_fault(chain)) is not None:
-            return tool
-        if known is None and not self.has_begun and isinstance(error, ValueError | TypeError):
-            return StopCause.INPUT_REJECTED
-        if known is None and self.model_fault is not None and self.model_fault in chain:
-            return StopCause.MODEL_FAILURE
-        return known
+        """By where it came from: a tool; its class; else before the input was taken, or from the model.
 
-    def _tool_at_fault(self, chain: list[BaseException]) -> StopCause | None:
-        names = [name for fault, name in self._faults.values() if fault in chain]
-        if not names:
+        An agent that is a tool and failed is a tool that failed: its own run says why.
+        """
+        if is_cancelled(error) or not isinstance(error, Exception):
             return None
-        return StopCause.MALFORMED_CALL if names[0] is None else StopCause.TOOL_FAILURE
+        chain = chain_of(error)
+        at_fault = [tool for fault, tool in self._faults.values() if fault in chain]
+        if at_fault:
+            return StopCause.MALFORMED_CALL if at_fault[0] is None else StopCause.TOOL_FAILURE
+        known = causes.cause_of(error)
+        if known is None and self.hook.is_tested:
+            if not self.has_begun and isinstance(error, ValueError | TypeError):
+                return StopCause.INPUT_REJECTED
+            if self.model_fault in chain:
+                return StopCause.MODEL_FAILURE
+        return known
 
 
 def _is_invented(tool: Foreign) -> bool:
@@ -346,4 +343,7 @@ def _word(value: object) -> str | None:
 def _has_text(event: Foreign) -> bool:
     """Whether anything in it is for the reader; what it is is not looked at, but whether it is empty."""
     parts = (event.content.parts if event.content is not None else None) or ()
-    return any((part.text and not part.thought) or part.inline_data or part.file_data for part in parts)
+    return any(
+        (part.text and not part.text.isspace() and not part.thought) or part.inline_data or part.file_data
+        for part in parts
+    )

@@ -92,8 +92,6 @@ MODEL_ANSWERED = "before_model_callback"  # a callback's answer instead of the m
 ESCALATED = "escalated"  # `EventActions.escalate`
 TOOL_IS_LAST = "skip_summarization"  # `EventActions.skip_summarization`: what a tool gave is the answer
 
-_QUOTA_CODES = (402, 429)
-
 
 def cause_of(error: BaseException) -> StopCause | None:
     """What the classes of an exception's chain say; None where they say nothing of ADK's or of a provider's."""
@@ -103,12 +101,4 @@ def cause_of(error: BaseException) -> StopCause | None:
         kind = type(link)
         if kind.__module__.startswith("google.adk.") and kind.__name__ in BY_ERROR:
             return BY_ERROR[kind.__name__]
-        if _is_quota(link):
-            return StopCause.QUOTA
     return provider_cause(error)
-
-
-def _is_quota(error: BaseException) -> bool:
-    """google-genai's `APIError` has the HTTP status in `code`; its `status` is a word."""
-    is_theirs = any(kind.__module__ == "google.genai.errors" for kind in type(error).__mro__)
-    return is_theirs and getattr(error, "code", None) in _QUOTA_CODES

@@ -49,6 +49,7 @@ class Call(call.Call):
     place: object = None  # what keeps its state
     session: str | None = None
     invocation: str | None = None
+    metadata: dict[str, Any] | None = None  # of the program's own, for this run
     is_kept: bool | None = None  # whether the state outlives the process; None: it does not, but the session lives on
 
     def __init__(self, hook: Hook, run: Run, runner: Foreign, waiting: Waiting[Asked]) -> None:
@@ -57,6 +58,7 @@ class Call(call.Call):
         self.tools: dict[str, str] = {}  # of calls, the names of the tools that they found
         self.asked: dict[str, Asked] = {}
         self.answered: dict[str, Asked] = {}
+        self._payloads: dict[str, dict[str, Any]] = {}
         self._waiting = waiting
         self._outer_token: Token[RunnerCall | None] | None = None
 
@@ -78,11 +80,11 @@ class Call(call.Call):
         Source: `tools/agent_tool.py`, which makes a session for each call and forgets it.
         """
         service = self.runner.session_service
-        is_in_memory = _is_a(service, "InMemorySessionService")
+        is_in_memory = is_a(service, "InMemorySessionService")
         self.session = session if isinstance(session, str) else None
         self.run.thread_id = self.run.thread_id or self.session
         self.place = (id(service) if is_in_memory else self.runner.app_name, user, session)
-        if _is_a(self.runner.artifact_service, "ForwardingArtifactService"):
+        if is_a(self.runner.artifact_service, "ForwardingArtifactService"):
             self.is_kept = False
         elif not is_in_memory:
             self.is_kept = True
@@ -104,6 +106,8 @@ class Call(call.Call):
         kind = _KINDS.get(function_call.name)
         gated = function_call.id if kind is None else _gated(function_call)
         self.asked[function_call.id] = Asked(kind or ApprovalKind.EXTERNAL, gated)
+        if self.run.config.approval_keys:
+            self._payloads[function_call.id] = _payload(function_call)
 
     def wait(self) -> None:
         """It stops for what it asked."""
@@ -112,6 +116,7 @@ class Call(call.Call):
             self.run.waiting(
                 approval_id, asked.kind, tool=self.tools.get(asked.tool_call_id or ""),
                 tool_call_id=asked.tool_call_id, resume_token=token, resumable=self.is_kept,
+                metadata={**(self.metadata or {}), **self._payloads.get(approval_id, {})},
             )  # fmt: skip
             self._waiting.add(self.place, approval_id, asked._replace(run_id=self.run.run_id))
 
@@ -168,6 +173,13 @@ def _gated(function_call: Foreign) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _is_a(owner: object, name: str) -> bool:
+def _payload(function_call: Foreign) -> dict[str, Any]:
+    """What the tool put beside its question, for whoever answers; only allowed keys of it are ever looked at."""
+    asked = (function_call.args or {}).get("toolConfirmation")
+    payload = asked.get("payload") if isinstance(asked, dict) else None
+    return payload if isinstance(payload, dict) else {}
+
+
+def is_a(owner: object, name: str) -> bool:
     """Whether an object is of a class of ADK's, without importing it."""
     return any(kind.__name__ == name and kind.__module__.startswith("google.adk.") for kind in type(owner).__mro__)

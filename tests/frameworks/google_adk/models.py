@@ -116,6 +116,14 @@ def asks_itself(tool_context: ToolContext) -> dict[str, Any]:
     return {"status": "done"}
 
 
+def asks_finance(tool_context: ToolContext) -> dict[str, Any]:
+    """Asks for a confirmation, and says whose."""
+    if tool_context.tool_confirmation is None:
+        tool_context.request_confirmation(payload={"team": "finance", "until": "never", "note": "canary-7f3a"})
+        tool_context.actions.skip_summarization = True
+    return {"status": "asked"}
+
+
 def submit(what: str = "a") -> dict[str, Any] | None:
     """Hands something in, which somebody else finishes."""
     return {"status": "pending", "what": what}
@@ -128,7 +136,7 @@ def submit_silently(what: str = "a") -> dict[str, Any] | None:
 
 
 TOOLS: list[Any] = [
-    look_up, breaks, slow, is_enough, asks_itself,
+    look_up, breaks, slow, is_enough, asks_itself, asks_finance,
     FunctionTool(pay, require_confirmation=True),
     LongRunningFunctionTool(submit), LongRunningFunctionTool(submit_silently),
 ]  # fmt: skip
