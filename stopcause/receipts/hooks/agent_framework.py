@@ -18,7 +18,7 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from stopcause.receipts.hooks import agent_framework_agent, agent_framework_streams, agent_framework_workflow, wrapping
-from stopcause.receipts.hooks.agent_framework_agent import ModelCall, loop_call
+from stopcause.receipts.hooks.agent_framework_agent import AgentCall, ModelCall, loop_call
 from stopcause.receipts.hooks.agent_framework_call import open_call
 from stopcause.receipts.hooks.agent_framework_workflow import WorkflowCall
 from stopcause.receipts.hooks.waiting import Waiting
@@ -92,10 +92,19 @@ def _agent(hook: Hook, waiting: Waiting[Asked], original: Foreign, unless: type 
     return run
 
 
+def _loop_of(hook: Hook, client: Foreign) -> AgentCall | None:
+    """The invocation whose loop this client works for: another one, that a middleware asks say, is no part of it."""
+    call = loop_call.get()
+    if call is not None:
+        with hook.guard("loop"):
+            return call if client is getattr(call.owner, "client", client) else None
+    return None
+
+
 def _request(hook: Hook, original: Foreign) -> Foreign:
     @functools.wraps(original)
     def get_response(client: Foreign, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as the wrapped one
-        call = loop_call.get()
+        call = _loop_of(hook, client)
         if call is not None:
             with hook.guard("request"):
                 call.requested(client, kwargs.get("options"), kwargs.get("client_kwargs"))
@@ -107,8 +116,8 @@ def _request(hook: Hook, original: Foreign) -> Foreign:
 def _round_trip(hook: Hook, original: Foreign) -> Foreign:
     @functools.wraps(original)
     def get_response(client: Foreign, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as the wrapped one
-        call = loop_call.get()
-        if call is not None and call.owns(client):
+        call = _loop_of(hook, client)
+        if call is not None:
             with hook.guard("round_trip"):
                 call.round_trip(kwargs.get("options"))
         return original(client, *args, **kwargs)
@@ -121,8 +130,8 @@ def _model_call(hook: Hook, above: type, original: Foreign) -> Foreign:
 
     @functools.wraps(original)
     def get_response(client: Foreign, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as the wrapped one
-        call = loop_call.get()
-        if call is None or not call.owns(client):
+        call = _loop_of(hook, client)
+        if call is None:
             return original(client, *args, **kwargs)
         if not isinstance(client, above):
             with hook.guard("round_trip"):

@@ -110,14 +110,8 @@ class AgentCall(Call):
 
     # The loop ---------------------------------------------------------------------------------------------------------
 
-    def owns(self, client: Foreign) -> bool:
-        """Whether it is the agent's own client: another one, that a middleware asks say, is no part of the loop."""
-        return client is getattr(self.owner, "client", client)
-
     def requested(self, client: Foreign, options: object, client_kwargs: object) -> None:
         """The agent hands over to the function loop of its client."""
-        if not self.owns(client):
-            return
         run, given = self.run, options if isinstance(options, Mapping) else {}
         configuration = getattr(client, "function_invocation_configuration", None)
         self.tools = tool_names(given)
