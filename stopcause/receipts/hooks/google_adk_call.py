@@ -44,6 +44,7 @@ def begin(
 class RunnerCall(Call):
     """One invocation of a runner."""
 
+    is_live = False  # one connection that goes on: many turns, whose answers go in beside it
     has_begun = False  # whether the framework took the input
     replaced_by: str | None = None  # the callback that answered in the place of what was to run last
     done: str | None = None  # what of its own the last event says of its end
@@ -71,7 +72,8 @@ class RunnerCall(Call):
         run.labels = run.labels or self.metadata
         session = given.get("session")
         self.lives(getattr(session, "user_id", given.get("user_id")), getattr(session, "id", given.get("session_id")))
-        if not is_live:  # a live connection is one call that goes on
+        self.is_live = is_live
+        if not is_live:
             run.step_unit, run.steps = "model_call", run.steps or 0
             self._bound(config)
         self.resume(given.get("new_message"))
@@ -117,7 +119,7 @@ class RunnerCall(Call):
             self.replaced_by = causes.AGENT_ANSWERED
 
     def _before_model(self, _: Foreign, __: Mapping[str, Any], answer: Foreign) -> None:
-        if answer:
+        if answer and not self.is_live:
             self.replaced_by, self.run.finish, self.run.finish_raw = causes.MODEL_ANSWERED, None, None
 
     def _model_error(self, _: Foreign, given: Mapping[str, Any], __: Foreign) -> None:
@@ -190,7 +192,7 @@ class RunnerCall(Call):
         calls, responses = event.get_function_calls(), event.get_function_responses()
         for function_call in calls:
             self._unanswered.add(function_call.id)
-            if function_call.id in (event.long_running_tool_ids or ()):
+            if function_call.id in (event.long_running_tool_ids or ()) and not self.is_live:
                 self.asks(function_call)
         for response in responses:
             self._unanswered.discard(response.id)

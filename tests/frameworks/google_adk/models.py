@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncGenerator, Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ from google.adk.agents import LlmAgent
 from google.adk.agents.run_config import RunConfig
 from google.adk.apps import App, ResumabilityConfig
 from google.adk.models.base_llm import BaseLlm
+from google.adk.models.base_llm_connection import BaseLlmConnection
 from google.adk.models.llm_response import LlmResponse
 from google.adk.runners import InMemoryRunner, Runner
 from google.adk.sessions.base_session_service import BaseSessionService
@@ -18,6 +20,7 @@ from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.long_running_tool import LongRunningFunctionTool
 from google.adk.tools.tool_context import ToolContext
 from google.genai import types
+from websockets.exceptions import ConnectionClosedOK  # type: ignore[import-not-found]  # as ADK's own are
 
 CONFIRM, CREDENTIAL, INPUT = "adk_request_confirmation", "adk_request_credential", "adk_request_input"
 
@@ -48,6 +51,21 @@ def call(name: str = "look_up", call_id: str = "call-1", /, **given: Any) -> Tur
 NOTHING = Turn(finish=None)
 
 
+_busy: list[float] = []
+
+
+async def _busy_for(seconds: float) -> None:
+    _busy.append(seconds)
+    await asyncio.sleep(seconds)
+
+
+async def when_busy(then: Callable[[], Any]) -> None:
+    """Does something once a model or a tool takes its time: no sooner, however slow the machine is."""
+    while not _busy:  # noqa: ASYNC110 - it may be told from another thread
+        await asyncio.sleep(0.005)
+    then()
+
+
 class Scripted(BaseLlm):
     """Plays turns; each of its answers is one response, or parts and the whole where it streams."""
 
@@ -57,7 +75,7 @@ class Scripted(BaseLlm):
         del llm_request
         turn = self.turns.pop(0)
         if turn.pause:
-            await asyncio.sleep(turn.pause)
+            await _busy_for(turn.pause)
         if turn.error is not None:
             raise turn.error
         for _ in range(turn.chunks if stream else 0):
@@ -75,6 +93,41 @@ class Scripted(BaseLlm):
                 prompt_token_count=spent, candidates_token_count=said
             ),
         )
+
+    @contextlib.asynccontextmanager
+    async def connect(self, llm_request: Any) -> AsyncGenerator[BaseLlmConnection, None]:
+        del llm_request
+        yield _Live(self.turns)
+
+
+class _Live(BaseLlmConnection):
+    """A connection over which each message is answered by the next turn."""
+
+    def __init__(self, turns: list[Turn]) -> None:
+        self._turns = turns
+        self._sent: asyncio.Queue[bool] = asyncio.Queue()
+
+    async def send_history(self, history: list[types.Content]) -> None:
+        del history
+
+    async def send_content(self, content: types.Content) -> None:
+        del content
+        await self._sent.put(True)
+
+    async def send_realtime(self, blob: types.Blob) -> None:
+        del blob
+
+    async def receive(self) -> AsyncGenerator[LlmResponse, None]:
+        while await self._sent.get():
+            turn = self._turns.pop(0)
+            if turn.error is not None:
+                raise turn.error
+            yield LlmResponse(content=_content([types.Part(text=turn.text)]))
+            yield LlmResponse(turn_complete=True)
+        raise ConnectionClosedOK(None, None)  # as a connection does that was closed from here
+
+    async def close(self) -> None:
+        await self._sent.put(False)
 
 
 def _content(parts: list[types.Part]) -> types.Content:
@@ -98,7 +151,7 @@ def breaks() -> dict[str, Any]:
 
 async def slow() -> dict[str, Any]:
     """Takes longer than anybody waits."""
-    await asyncio.sleep(5)
+    await _busy_for(5)
     return {}
 
 
@@ -119,7 +172,9 @@ def asks_itself(tool_context: ToolContext) -> dict[str, Any]:
 def asks_finance(tool_context: ToolContext) -> dict[str, Any]:
     """Asks for a confirmation, and says whose."""
     if tool_context.tool_confirmation is None:
-        tool_context.request_confirmation(payload={"team": "finance", "until": "never", "note": "canary-7f3a"})
+        tool_context.request_confirmation(
+            hint="canary-7f3a?", payload={"team": "finance", "until": "never", "note": "canary-7f3a"}
+        )
         tool_context.actions.skip_summarization = True
     return {"status": "asked"}
 
@@ -168,6 +223,7 @@ class Desk:
     """A runner with one session, and what came out of it."""
 
     def __init__(self, root: Any, *, plugins: Iterable[Any] = (), resumable: bool = False, service: Any = None) -> None:
+        _busy.clear()
         config = {"resumability_config": ResumabilityConfig(is_resumable=True)} if resumable else {}
         app = App(name="desk", root_agent=root, plugins=list(plugins), **config)
         self.runner = InMemoryRunner(app=app) if service is None else Runner(app=app, session_service=service)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import time
 from collections.abc import Callable
 from typing import Any
 
+from google.adk.agents.live_request_queue import LiveRequestQueue
 from google.adk.agents.run_config import RunConfig, StreamingMode
 from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
-from google.genai import types
+from google.genai import errors, types
 
 import stopcause
-from tests.frameworks.google_adk.models import NOTHING, Desk, Turn, agent, call, failing, say, text
+from tests.frameworks.google_adk.models import NOTHING, Desk, Turn, agent, call, failing, say, text, when_busy
 from tests.frameworks.harness import Path_
 
 UNPROVEN = ("FALSE_COMPLETE", "no_contract")
@@ -82,11 +82,11 @@ def _sync() -> None:
 
 
 def _sync_left() -> None:
-    desk = asyncio.run(_opened(call(), say(pause=0.3)))
+    desk = asyncio.run(_opened(call(), say(pause=5)))
     stream = desk.runner.run(user_id="u-1", session_id="s-1", new_message=text("Go."))
     next(stream)
     next(stream)
-    time.sleep(0.1)  # the model is asked again, whether anybody reads or not
+    asyncio.run(when_busy(lambda: None))  # the model is asked again, whether anybody reads or not
     stream.close()
 
 
@@ -133,10 +133,19 @@ async def _twice_in_one_session() -> None:
 
 async def _side_by_side() -> None:
     async def later() -> None:
-        await asyncio.sleep(0.05)
-        await Desk(agent(Turn(error=RuntimeError("canary-7f3a")))).run()
+        await when_busy(lambda: None)
+        await failing(Desk(agent(Turn(error=RuntimeError("canary-7f3a")))).run())
 
-    await asyncio.gather(Desk(agent(say(pause=0.1))).run(), later(), return_exceptions=True)
+    await asyncio.gather(Desk(agent(say(pause=0.4))).run(), later())
+
+
+async def _live(*turns: Turn) -> None:
+    desk, queue = await _opened(*turns), LiveRequestQueue()
+    queue.send_content(text("Go."))
+    stream = desk.runner.run_live(user_id="u-1", session_id="s-1", live_request_queue=queue)
+    async for event in stream:
+        if event.turn_complete:
+            queue.close()
 
 
 # Cut off --------------------------------------------------------------------------------------------------------------
@@ -144,23 +153,23 @@ async def _side_by_side() -> None:
 
 async def _cancelled(*turns: Turn) -> None:
     task = asyncio.create_task(Desk(agent(*turns)).run())
-    await asyncio.sleep(0.1)
-    task.cancel()
+    await when_busy(task.cancel)
     await failing(task, asyncio.CancelledError)
 
 
 async def _timed_out(*turns: Turn) -> None:
     async def limited() -> None:
-        async with stopcause.run("clerk"), asyncio.timeout(0.1):
+        async with stopcause.run("clerk"), asyncio.timeout(None) as timer:
+            ringing = asyncio.create_task(when_busy(lambda: timer.reschedule(0)))
             await Desk(agent(*turns)).run()
+            await ringing
 
     await failing(limited(), TimeoutError)
 
 
 async def _aborted(*turns: Turn) -> None:
     signal = asyncio.Event()
-    asyncio.get_running_loop().call_later(0.1, signal.set)
-    await Desk(agent(*turns)).run(abort_signal=signal)
+    await asyncio.gather(Desk(agent(*turns)).run(abort_signal=signal), when_busy(signal.set))
 
 
 async def _too_many_calls() -> None:
@@ -183,6 +192,10 @@ PATHS = [
           {"label_keys": ["team"]}),
     Path_("skip-summarization", "A tool said that what it gave is the answer.", UNPROVEN,
           playing(call("is_enough"), say())),
+    Path_("live", "A live connection of one turn, closed by the program; there are no steps to count.", UNPROVEN,
+          lambda: _live(say())),
+    Path_("live-fails", "The provider broke a live connection off.", BROKEN,
+          lambda: failing(_live(Turn(error=errors.ServerError(503, {}))))),
     # Its reader, and who started it
     Path_("reader-leaves", "Whoever read the stream closed it.", ABORTED, _left),
     Path_("reader-leaves-with-answer", "The reader closed it once it had the final answer: it was over.", UNPROVEN,
