@@ -9,7 +9,8 @@ happens:
 - the two functions by which an agent asks its model: an answer that `max_iter` forces is told by no event.
 - the methods in which a task's answer waits for a person, which no event tells either.
 
-What the framework's words mean is in `crewai_causes`; what a run says is in `crewai_call` and `crewai_runs`.
+What the framework's words mean is in `crewai_causes`; what a run says is in `crewai_call`, `crewai_runs` and
+`crewai_turns`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from stopcause.receipts.hooks import crewai_runs, wrapping
-from stopcause.receipts.hooks.crewai_call import Feedback, Turn, open_call
+from stopcause.receipts.hooks.crewai_call import open_call
+from stopcause.receipts.hooks.crewai_turns import Feedback, Turn
 from stopcause.receipts.hooks.waiting import Waiting
 from stopcause.receipts.hooks.wrapping import replace
 

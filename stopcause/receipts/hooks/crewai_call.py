@@ -2,7 +2,8 @@
 
 CrewAI calls the handlers of its event bus in threads, in no order and often late. What is noted here is noted on the
 thread that emits, and belongs to the run whose context it is emitted in: CrewAI copies the context into every thread
-that it starts. Not here: what a crew, an agent or a flow says of itself (`crewai_runs`).
+that it starts. Not here: what a crew, an agent or a flow says of itself (`crewai_runs`); when an agent asks its model
+or waits for a person (`crewai_turns`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from contextvars import Token
 
     from stopcause.receipts.hooks.call import Foreign
+    from stopcause.receipts.hooks.crewai_turns import Turn
     from stopcause.receipts.hooks.guard import Hook
     from stopcause.receipts.hooks.waiting import Waiting
     from stopcause.receipts.run import Run
@@ -58,6 +60,7 @@ class Call(call.Call):
         self.child_fault: tuple[BaseException, StopCause] | None = None
         self._failed_models = 0
         self._is_unknown_tool = False  # whether this turn's call was of a tool that there is not
+        self.turns = 0  # how often an agent asked its model
         self._asked = 0
         self._asks: dict[str, str] = {}  # what is asked now, by the event that asks
         self._outer_token: Token[Call | None] | None = None
@@ -186,6 +189,7 @@ class Call(call.Call):
 
     def turn_begins(self, turn: Turn) -> None:
         """An agent asks its model."""
+        self.turns += 1
         self.is_done_by_tool = self._is_unknown_tool = False
         limit = getattr(turn.executor, "max_iter", getattr(turn.executor, "max_iterations", None))
         if type(limit) is int:
@@ -268,7 +272,9 @@ class Call(call.Call):
         if self.child_fault is not None and _has(error, self.child_fault[0]):
             return self.child_fault[1]
         known = causes.cause_of(error)
-        if known is not None or not self.hook.is_tested:
+        if not self.hook.is_tested:
+            return known
+        if known is not None:
             return None if known is StopCause.GUARDRAIL and self._is_faulty_guardrail(error) else known
         if _has(error, self.model_fault):
             return provider_cause(error) or StopCause.MODEL_FAILURE
@@ -278,52 +284,6 @@ class Call(call.Call):
     def _is_faulty_guardrail(self, error: BaseException) -> bool:
         """A guardrail that passes and gives nothing leaves by the place of one that refuses: a fault of the host's."""
         return "guardrail" in causes.origin_of(error).function and self.is_guardrail_passed
-
-
-class Turn:
-    """One answer of an agent's model, while it is waited for. A `with` block that lets everything through."""
-
-    __slots__ = ("_hook", "_token", "call", "executor", "is_forced", "is_told")
-
-    def __init__(self, hook: Hook, executor: Foreign, *, is_forced: bool) -> None:
-        self._hook = hook
-        self.call = open_call.get()
-        self.executor = executor
-        self.is_forced = is_forced
-        self.is_told = False
-
-    def __enter__(self) -> None:
-        self._token = open_turn.set(self)
-        if self.call is not None and not self.call.is_over:
-            with self._hook.guard("turn_begins"):
-                self.call.turn_begins(self)
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        open_turn.reset(self._token)
-        if self.call is not None and not self.call.is_over:
-            with self._hook.guard("turn_ends"):
-                self.call.turn_ends(self, error)
-
-
-class Feedback:
-    """A person looks at a task's answer (`Task.human_input`), and the run blocks meanwhile."""
-
-    __slots__ = ("_approval_id", "_call", "_hook")
-
-    def __init__(self, hook: Hook) -> None:
-        self._hook = hook
-        self._call = open_call.get()
-        self._approval_id: str | None = None
-
-    def __enter__(self) -> None:
-        if self._call is not None and not self._call.is_over:
-            with self._hook.guard("feedback"):
-                self._approval_id = self._call.ask(ApprovalKind.CONFIRMATION)
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        if self._call is not None and self._approval_id is not None and kind is None:
-            with self._hook.guard("feedback"):
-                self._call.run.decided(self._approval_id, "answered")
 
 
 def _has(error: BaseException, part: BaseException | None) -> bool:

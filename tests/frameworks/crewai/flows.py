@@ -19,7 +19,7 @@ from tests.frameworks.harness import Scripted as Raised
 class Desk:
     """Asks elsewhere, and lets the flow stop meanwhile."""
 
-    def request_feedback(self, context: PendingFeedbackContext, flow: Any) -> str:
+    def request_feedback(self, context: PendingFeedbackContext, flow: Any) -> str:  # noqa: ARG002 - so it is called
         raise HumanFeedbackPending(context=context, callback_info={"note": "canary-7f3a"})
 
 
@@ -181,7 +181,7 @@ class Forgets(FlowPersistence):
     def save_state(self, flow_uuid: str, method_name: str, state_data: Any) -> None:
         pass
 
-    def load_state(self, flow_uuid: str) -> dict[str, Any] | None:
+    def load_state(self, flow_uuid: str) -> dict[str, Any] | None:  # noqa: ARG002 - so it is called
         return None
 
 

@@ -13,6 +13,7 @@ os.environ |= {"CREWAI_DISABLE_TELEMETRY": "true", "CREWAI_TESTING": "true", "CR
 os.environ["CREWAI_STORAGE_DIR"] = tempfile.mkdtemp(prefix="crewai-")
 
 from crewai import Agent, Crew, Task
+from crewai.events.types.llm_events import LLMCallType
 from crewai.llms.base_llm import BaseLLM, llm_call_context
 from crewai.tools import tool
 from pydantic import PrivateAttr
@@ -61,7 +62,7 @@ class Scripted(BaseLLM):
     def is_context_window_overflowing_threshold(self, *_: Any, **__: Any) -> bool:
         return False  # it would say on each call that it can only guess
 
-    def call(self, messages: Any, *_: Any, **__: Any) -> Any:
+    def call(self, *_: Any, **__: Any) -> Any:
         with llm_call_context():
             turn = next(self._turns)
             if not self.is_quiet:
@@ -81,8 +82,6 @@ class Scripted(BaseLLM):
             return answer
 
     def _tell(self, turn: Turn, answer: Any) -> None:
-        from crewai.events.types.llm_events import LLMCallType
-
         kind = LLMCallType.TOOL_CALL if turn.calls else LLMCallType.LLM_CALL
         spent, said = turn.tokens
         usage = {"prompt_tokens": spent, "completion_tokens": said, "total_tokens": spent + said}

@@ -107,9 +107,7 @@ def _hierarchical() -> None:
     hand = '{"task": "canary-7f3a", "context": "canary-7f3a", "coworker": "reader"}'
     manager = agent(call("delegate_work_to_coworker", hand), say(), tools=[], role="canary-7f3a chief")
     reader = agent(call(), say(), role="reader")
-    Crew(
-        name="clerks", agents=[reader], tasks=[task()], process=Process.hierarchical, manager_agent=manager
-    ).kickoff()
+    Crew(name="clerks", agents=[reader], tasks=[task()], process=Process.hierarchical, manager_agent=manager).kickoff()
 
 
 async def _side_by_side() -> None:
@@ -197,38 +195,138 @@ PATHS = [
     Path_("replayed", "Tasks of an earlier kickoff are done again: a run of its own.", UNPROVEN, _replayed, judged=1),
     Path_("streamed", "A stream, read to its end.", UNPROVEN, _streamed),
     Path_("streamed-async", "An async stream, read to its end.", UNPROVEN, _streamed_natively),
-    Path_("reader-leaves", "Whoever read the stream closed it, which cancels the crew.", ("BOUNDED_STOP", "caller_abort"), _reader_leaves),
+    Path_(
+        "reader-leaves",
+        "Whoever read the stream closed it, which cancels the crew.",
+        ("BOUNDED_STOP", "caller_abort"),
+        _reader_leaves,
+    ),
     Path_("alone", "An agent without a crew: its limit is the run's.", UNPROVEN, _alone),
     Path_("alone-async", "The same by its coroutine.", UNPROVEN, _alone_async),
-    Path_("alone-in-a-loop", "The plain call inside of an event loop gives a coroutine: one run.", UNPROVEN, _alone_in_a_loop),
+    Path_(
+        "alone-in-a-loop",
+        "The plain call inside of an event loop gives a coroutine: one run.",
+        UNPROVEN,
+        _alone_in_a_loop,
+    ),
     Path_("alone-lite", "The older class for an agent alone.", UNPROVEN, _lite),
     Path_("message", "An agent is sent a message, which it answers as a crew of its own.", UNPROVEN, _message),
     Path_("in-a-block", "The crew is the run of the host's own block.", UNPROVEN, _in_a_block),
-    Path_("two-tasks", "Two tasks of two agents are one run.", UNPROVEN, lambda: _two_tasks(agent(say()), agent(call(), say())).kickoff()),
+    Path_(
+        "two-tasks",
+        "Two tasks of two agents are one run.",
+        UNPROVEN,
+        lambda: _two_tasks(agent(say()), agent(call(), say())).kickoff(),
+    ),
     Path_("parallel-tasks", "Two tasks beside each other are one run.", UNPROVEN, _parallel_tasks),
     Path_("hierarchical", "A manager hands the task to a coworker, as by a tool.", UNPROVEN, _hierarchical),
     Path_("side-by-side", "Two crews at once are two runs; the second is judged.", UNPROVEN, _side_by_side, judged=1),
     Path_("crew-in-a-tool", "A tool runs another crew: its run is a child.", UNPROVEN, _crew_in_a_tool, judged=1),
-    Path_("labelled", "Labels are taken from the fingerprint's metadata, by the keys that are allowed.", UNPROVEN, _labelled, options={"label_keys": ["team"]}),
+    Path_(
+        "labelled",
+        "Labels are taken from the fingerprint's metadata, by the keys that are allowed.",
+        UNPROVEN,
+        _labelled,
+        options={"label_keys": ["team"]},
+    ),
     Path_("react", "A model that calls tools in its text, once one that is not there.", UNPROVEN, _react),
-    Path_("quiet-model", "A model of the program's own that tells nothing on the event bus.", UNPROVEN, lambda: crew(call(), say(), of={"llm": {"is_quiet": True}}).kickoff()),
+    Path_(
+        "quiet-model",
+        "A model of the program's own that tells nothing on the event bus.",
+        UNPROVEN,
+        lambda: crew(call(), say(), of={"llm": {"is_quiet": True}}).kickoff(),
+    ),
     Path_("structured", "The answer is data.", UNPROVEN, _structured),
-    Path_("structured-alone", "The answer of an agent alone is data.", UNPROVEN, lambda: agent(say('{"number": 7}')).kickoff("Go.", response_format=Ticket)),
-    Path_("answer-tool", "A tool whose result is the answer ends the work.", UNPROVEN, lambda: crew(call("answer")).kickoff()),
-    Path_("answer-tool-in-text", "The same where the model calls in its text.", UNPROVEN, lambda: crew(act("answer"), of={"llm": {"is_calling": False}}).kickoff()),
-    Path_("max-iter", "As many iterations as allowed: it was told to answer, which looks like an end.", ("BOUNDED_STOP", "step_limit"), lambda: _max_iter(call(), call("look_up", AGAIN), say())),
+    Path_(
+        "structured-alone",
+        "The answer of an agent alone is data.",
+        UNPROVEN,
+        lambda: agent(say('{"number": 7}')).kickoff("Go.", response_format=Ticket),
+    ),
+    Path_(
+        "answer-tool",
+        "A tool whose result is the answer ends the work.",
+        UNPROVEN,
+        lambda: crew(call("answer")).kickoff(),
+    ),
+    Path_(
+        "answer-tool-in-text",
+        "The same where the model calls in its text.",
+        UNPROVEN,
+        lambda: crew(act("answer"), of={"llm": {"is_calling": False}}).kickoff(),
+    ),
+    Path_(
+        "max-iter",
+        "As many iterations as allowed: it was told to answer, which looks like an end.",
+        ("BOUNDED_STOP", "step_limit"),
+        lambda: _max_iter(call(), call("look_up", AGAIN), say()),
+    ),
     Path_("max-iter-reached", "Done on the last iteration allowed.", UNPROVEN, lambda: _max_iter(call(), say())),
-    Path_("max-iter-in-a-crew", "The limit is an agent's for one task; the crew's answer stands on what it had.", ("BOUNDED_STOP", "step_limit"), lambda: crew(call(), say(), of={"max_iter": 1}).kickoff()),
-    Path_("max-iter-first-task", "The first of two tasks was cut short, and the second built on it.", ("BOUNDED_STOP", "step_limit"), _first_task_cut_short),
-    Path_("max-iter-refused", "A guardrail refused the forced answer; the next one came by itself.", UNPROVEN, _refused_once),
-    Path_("output-cap", "The last answer was cut off by the output limit.", ("BOUNDED_STOP", "output_cap"), lambda: crew(say("It", finish="length")).kickoff()),
-    Path_("content-filter", "The provider's filter cut the answer.", ("FAILED", "content_filter"), lambda: crew(say("It", finish="content_filter")).kickoff()),
-    Path_("refusal", "The model declined.", ("FAILED", "refusal"), lambda: crew(say("No.", finish="refusal")).kickoff()),
-    Path_("unknown-finish", "A finish reason that nobody knows is no proof of an end.", ("UNCERTAIN", "finish_unknown"), lambda: crew(say(finish="wobbled")).kickoff()),
-    Path_("cancelled", "Its task was cancelled while the model answered.", ("BOUNDED_STOP", "caller_abort"), _cancelled),
-    Path_("timed-out", "The host's time limit fired and nothing had been reached.", ("STUCK", "time_limit"), lambda: _quietly(_timed_out(say(pause=0.3)))),
-    Path_("timed-out-with-progress", "The host's time limit fired; a tool had answered before.", ("BOUNDED_STOP", "time_limit"), lambda: _quietly(_timed_out(call(), say(pause=0.3)))),
-    Path_("max-execution-time", "The agent's own time limit fired and nothing had been reached.", ("STUCK", "time_limit"), lambda: _too_slow(say(pause=1.1))),
-    Path_("max-execution-time-with-progress", "The agent's own time limit fired; a tool had answered before.", ("BOUNDED_STOP", "time_limit"), lambda: _too_slow(call(), say(pause=1.1))),
+    Path_(
+        "max-iter-in-a-crew",
+        "The limit is an agent's for one task; the crew's answer stands on what it had.",
+        ("BOUNDED_STOP", "step_limit"),
+        lambda: crew(call(), say(), of={"max_iter": 1}).kickoff(),
+    ),
+    Path_(
+        "max-iter-first-task",
+        "The first of two tasks was cut short, and the second built on it.",
+        ("BOUNDED_STOP", "step_limit"),
+        _first_task_cut_short,
+    ),
+    Path_(
+        "max-iter-refused",
+        "A guardrail refused the forced answer; the next one came by itself.",
+        UNPROVEN,
+        _refused_once,
+    ),
+    Path_(
+        "output-cap",
+        "The last answer was cut off by the output limit.",
+        ("BOUNDED_STOP", "output_cap"),
+        lambda: crew(say("It", finish="length")).kickoff(),
+    ),
+    Path_(
+        "content-filter",
+        "The provider's filter cut the answer.",
+        ("FAILED", "content_filter"),
+        lambda: crew(say("It", finish="content_filter")).kickoff(),
+    ),
+    Path_(
+        "refusal", "The model declined.", ("FAILED", "refusal"), lambda: crew(say("No.", finish="refusal")).kickoff()
+    ),
+    Path_(
+        "unknown-finish",
+        "A finish reason that nobody knows is no proof of an end.",
+        ("UNCERTAIN", "finish_unknown"),
+        lambda: crew(say(finish="wobbled")).kickoff(),
+    ),
+    Path_(
+        "cancelled", "Its task was cancelled while the model answered.", ("BOUNDED_STOP", "caller_abort"), _cancelled
+    ),
+    Path_(
+        "timed-out",
+        "The host's time limit fired and nothing had been reached.",
+        ("STUCK", "time_limit"),
+        lambda: _quietly(_timed_out(say(pause=0.3))),
+    ),
+    Path_(
+        "timed-out-with-progress",
+        "The host's time limit fired; a tool had answered before.",
+        ("BOUNDED_STOP", "time_limit"),
+        lambda: _quietly(_timed_out(call(), say(pause=0.3))),
+    ),
+    Path_(
+        "max-execution-time",
+        "The agent's own time limit fired and nothing had been reached.",
+        ("STUCK", "time_limit"),
+        lambda: _too_slow(say(pause=1.1)),
+    ),
+    Path_(
+        "max-execution-time-with-progress",
+        "The agent's own time limit fired; a tool had answered before.",
+        ("BOUNDED_STOP", "time_limit"),
+        lambda: _too_slow(call(), say(pause=1.1)),
+    ),
     Path_("max-execution-time-async", "The same limit, of a coroutine.", ("STUCK", "time_limit"), _too_slow_natively),
-]  # fmt: skip
+]

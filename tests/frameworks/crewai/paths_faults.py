@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import httpx
 import openai
 from crewai.hooks import (
     clear_before_llm_call_hooks,
@@ -19,6 +18,13 @@ from tests.frameworks.crewai.models import Turn, agent, call, crew, failing, say
 from tests.frameworks.crewai.paths_ends import UNPROVEN
 from tests.frameworks.harness import Path_, Scripted
 
+
+class Unpaid(openai.OpenAIError):
+    """What a provider's client raises for it."""
+
+    status_code = 402
+
+
 ONCE = {"max_retry_limit": 0}
 
 
@@ -31,9 +37,7 @@ def _model_fails() -> None:
 
 
 def _out_of_money() -> None:
-    response = httpx.Response(402, request=httpx.Request("POST", "http://localhost"))
-    error = openai.APIStatusError("canary-7f3a", response=response, body=None)
-    failing(crew(*_raised(error)).kickoff)
+    failing(crew(*_raised(Unpaid("canary-7f3a"))).kickoff)
 
 
 def _alone_fails() -> None:
@@ -70,7 +74,9 @@ def _guarded(guardrail: Callable[[Any], Any]) -> None:
 
 
 def _guarded_alone() -> None:
-    failing(lambda: agent(say(), guardrail=lambda _: (False, "canary-7f3a: no"), guardrail_max_retries=0).kickoff("Go."))
+    failing(
+        lambda: agent(say(), guardrail=lambda _: (False, "canary-7f3a: no"), guardrail_max_retries=0).kickoff("Go.")
+    )
 
 
 def _guarded_once() -> None:
@@ -95,7 +101,12 @@ def _tool_denied() -> None:
 
 
 def _aborted(point: str) -> None:
-    from crewai.hooks.dispatch import HookAborted, InterceptionPoint, clear, register
+    from crewai.hooks.dispatch import (  # noqa: PLC0415 - the oldest version has none
+        HookAborted,
+        InterceptionPoint,
+        clear,
+        register,
+    )
 
     def hook(_: Any) -> None:
         raise HookAborted("canary-7f3a")
@@ -130,31 +141,114 @@ def _wrong_input() -> None:
 
 
 PATHS = [
-    Path_("model-fails", "The model's client raised each time that it was tried.", ("FAILED", "model_failure"), _model_fails),
-    Path_("model-fails-alone", "The same of an agent without a crew, which tries once.", ("FAILED", "model_failure"), _alone_fails),
-    Path_("model-fails-once", "The model's client raised once; CrewAI tried again.", UNPROVEN, lambda: crew(*_raised(RuntimeError("canary-7f3a"), 1), say()).kickoff()),
+    Path_(
+        "model-fails",
+        "The model's client raised each time that it was tried.",
+        ("FAILED", "model_failure"),
+        _model_fails,
+    ),
+    Path_(
+        "model-fails-alone",
+        "The same of an agent without a crew, which tries once.",
+        ("FAILED", "model_failure"),
+        _alone_fails,
+    ),
+    Path_(
+        "model-fails-once",
+        "The model's client raised once; CrewAI tried again.",
+        UNPROVEN,
+        lambda: crew(*_raised(RuntimeError("canary-7f3a"), 1), say()).kickoff(),
+    ),
     Path_("model-quota", "The provider's own exception says 402.", ("FAILED", "quota"), _out_of_money),
-    Path_("model-says-nothing", "The model's answers were empty.", ("FAILED", "model_failure"), lambda: failing(crew(say(""), say(""), say("")).kickoff)),
-    Path_("forced-says-nothing", "The answer that the bound forced was empty.", ("FAILED", "model_failure"), _nothing_forced),
-    Path_("context-full", "The window is full, and the agent may not shorten what is in it.", ("BOUNDED_STOP", "context_limit"), _context_full),
+    Path_(
+        "model-says-nothing",
+        "The model's answers were empty.",
+        ("FAILED", "model_failure"),
+        lambda: failing(crew(say(""), say(""), say("")).kickoff),
+    ),
+    Path_(
+        "forced-says-nothing",
+        "The answer that the bound forced was empty.",
+        ("FAILED", "model_failure"),
+        _nothing_forced,
+    ),
+    Path_(
+        "context-full",
+        "The window is full, and the agent may not shorten what is in it.",
+        ("BOUNDED_STOP", "context_limit"),
+        _context_full,
+    ),
     Path_("tool-fails", "A tool raised; the model was told and went on.", UNPROVEN, lambda: _tools("breaks")),
-    Path_("tool-invented", "The model called a tool that is not there, and went on.", UNPROVEN, lambda: _tools("nothing_like_it")),
-    Path_("tool-used-up", "A tool may be used once, and the model called it twice.", UNPROVEN, lambda: _tools("once", "once")),
-    Path_("tool-policy", "A tool failed, and the agent's policy is to end with it.", ("FAILED", "tool_failure"), _policy_raises),
-    Path_("tool-repeated", "The same call with the same result again and again: CrewAI's guard fired.", ("STUCK", "loop_guard"), _repeats),
+    Path_(
+        "tool-invented",
+        "The model called a tool that is not there, and went on.",
+        UNPROVEN,
+        lambda: _tools("nothing_like_it"),
+    ),
+    Path_(
+        "tool-used-up",
+        "A tool may be used once, and the model called it twice.",
+        UNPROVEN,
+        lambda: _tools("once", "once"),
+    ),
+    Path_(
+        "tool-policy",
+        "A tool failed, and the agent's policy is to end with it.",
+        ("FAILED", "tool_failure"),
+        _policy_raises,
+    ),
+    Path_(
+        "tool-repeated",
+        "The same call with the same result again and again: CrewAI's guard fired.",
+        ("STUCK", "loop_guard"),
+        _repeats,
+    ),
     Path_("tool-denied", "A hook denied a tool call, and the model went on.", UNPROVEN, _tool_denied),
-    Path_("guardrail", "A task's guardrail refused every answer.", ("BOUNDED_STOP", "guardrail"), lambda: _guarded(lambda _: (False, "canary-7f3a: no"))),
-    Path_("guardrail-alone", "An agent's guardrail refused every answer.", ("BOUNDED_STOP", "guardrail"), _guarded_alone),
+    Path_(
+        "guardrail",
+        "A task's guardrail refused every answer.",
+        ("BOUNDED_STOP", "guardrail"),
+        lambda: _guarded(lambda _: (False, "canary-7f3a: no")),
+    ),
+    Path_(
+        "guardrail-alone", "An agent's guardrail refused every answer.", ("BOUNDED_STOP", "guardrail"), _guarded_alone
+    ),
     Path_("guardrail-once", "A task's guardrail refused one answer, and took the next.", UNPROVEN, _guarded_once),
-    Path_("guardrail-faulty", "A guardrail passed and gave nothing: a fault of the program's.", ("FAILED", "host_error"), lambda: _guarded(lambda _: (True, None))),
+    Path_(
+        "guardrail-faulty",
+        "A guardrail passed and gave nothing: a fault of the program's.",
+        ("FAILED", "host_error"),
+        lambda: _guarded(lambda _: (True, None)),
+    ),
     Path_("guardrail-raises", "A guardrail raised.", ("FAILED", "host_error"), lambda: _guarded(lambda _: _raises())),
     Path_("model-denied", "A hook denied the call of the model.", ("BOUNDED_STOP", "guardrail"), _model_denied),
-    Path_("hook-aborts-model", "A hook aborted before a call of the model.", ("BOUNDED_STOP", "guardrail"), lambda: _aborted("pre_model_call")),
-    Path_("hook-aborts-step", "A hook aborted before a task.", ("BOUNDED_STOP", "guardrail"), lambda: _aborted("pre_step")),
-    Path_("hook-aborts-start", "A hook aborted before anything was done.", ("BOUNDED_STOP", "guardrail"), lambda: _aborted("execution_start")),
-    Path_("callback-raises", "The program's own callback after a task raised.", ("FAILED", "host_error"), _callback_raises),
-    Path_("before-raises", "The program's own callback before the kickoff raised.", ("FAILED", "host_error"), _before_raises),
-    Path_("after-raises", "The program's own callback after the kickoff raised.", ("FAILED", "host_error"), _after_raises),
+    Path_(
+        "hook-aborts-model",
+        "A hook aborted before a call of the model.",
+        ("BOUNDED_STOP", "guardrail"),
+        lambda: _aborted("pre_model_call"),
+    ),
+    Path_(
+        "hook-aborts-step", "A hook aborted before a task.", ("BOUNDED_STOP", "guardrail"), lambda: _aborted("pre_step")
+    ),
+    Path_(
+        "hook-aborts-start",
+        "A hook aborted before anything was done.",
+        ("BOUNDED_STOP", "guardrail"),
+        lambda: _aborted("execution_start"),
+    ),
+    Path_(
+        "callback-raises", "The program's own callback after a task raised.", ("FAILED", "host_error"), _callback_raises
+    ),
+    Path_(
+        "before-raises",
+        "The program's own callback before the kickoff raised.",
+        ("FAILED", "host_error"),
+        _before_raises,
+    ),
+    Path_(
+        "after-raises", "The program's own callback after the kickoff raised.", ("FAILED", "host_error"), _after_raises
+    ),
     Path_("input-missing", "A task needs an input that was not given.", ("FAILED", "input_rejected"), _no_such_input),
     Path_("input-refused", "What was given as inputs is none.", ("FAILED", "input_rejected"), _wrong_input),
-]  # fmt: skip
+]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+
 import stopcause
 from tests.frameworks.crewai.flows import Failing, Looping, Mixed, Plain, Raising, Waits
 from tests.frameworks.crewai.models import failing
@@ -34,8 +35,6 @@ def _in_a_block() -> None:
         Mixed().kickoff()
 
 
-
-
 async def _cancelled() -> None:
     running = asyncio.create_task(Waits().kickoff_async())
     await asyncio.sleep(0.15)
@@ -61,14 +60,41 @@ PATHS = [
     Path_("flow-in-a-loop", "The plain call inside of an event loop.", UNPROVEN, _plainly_in_a_loop),
     Path_("flow-streamed", "The same as a stream, read to its end.", UNPROVEN, _streamed),
     Path_("flow-with-id", "The program gives the flow's id, which is its thread.", UNPROVEN, _with_id),
-    Path_("flow-mixed", "A crew and an agent inside are children; a model asked directly is the flow's.", UNPROVEN, lambda: Mixed().kickoff()),
+    Path_(
+        "flow-mixed",
+        "A crew and an agent inside are children; a model asked directly is the flow's.",
+        UNPROVEN,
+        lambda: Mixed().kickoff(),
+    ),
     Path_("flow-crew", "The crew inside of a flow.", UNPROVEN, lambda: Mixed().kickoff(), judged=1),
     Path_("flow-agent", "The agent inside of a flow, awaited there.", UNPROVEN, lambda: Mixed().kickoff(), judged=2),
     Path_("flow-in-a-block", "The flow is the run of the host's own block.", UNPROVEN, _in_a_block),
-    Path_("flow-fails-by-crew", "A crew inside failed, and its exception left the flow: both say why.", ("FAILED", "model_failure"), lambda: failing(Failing().kickoff)),
-    Path_("flow-handles", "A crew inside failed, and the flow went on.", UNPROVEN, lambda: Failing(is_handled=True).kickoff()),
-    Path_("flow-raises", "A method of the program's own raised.", ("FAILED", "host_error"), lambda: failing(Raising().kickoff)),
+    Path_(
+        "flow-fails-by-crew",
+        "A crew inside failed, and its exception left the flow: both say why.",
+        ("FAILED", "model_failure"),
+        lambda: failing(Failing().kickoff),
+    ),
+    Path_(
+        "flow-handles",
+        "A crew inside failed, and the flow went on.",
+        UNPROVEN,
+        lambda: Failing(is_handled=True).kickoff(),
+    ),
+    Path_(
+        "flow-raises",
+        "A method of the program's own raised.",
+        ("FAILED", "host_error"),
+        lambda: failing(Raising().kickoff),
+    ),
     Path_("flow-loops", "A method was called as often as allowed.", ("BOUNDED_STOP", "step_limit"), _loops),
-    Path_("flow-cancelled", "Its task was cancelled while a crew worked.", ("BOUNDED_STOP", "caller_abort"), _cancelled),
-    Path_("flow-resumed-without", "A flow that waits for nothing is resumed: refused.", ("FAILED", "input_rejected"), _resumed_without),
-]  # fmt: skip
+    Path_(
+        "flow-cancelled", "Its task was cancelled while a crew worked.", ("BOUNDED_STOP", "caller_abort"), _cancelled
+    ),
+    Path_(
+        "flow-resumed-without",
+        "A flow that waits for nothing is resumed: refused.",
+        ("FAILED", "input_rejected"),
+        _resumed_without,
+    ),
+]
