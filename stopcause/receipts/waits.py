@@ -46,6 +46,7 @@ class Waits(Notes):
         boundary: Boundary = Boundary.CALL,
         metadata: object = None,
         at_once: bool = False,
+        asked_ns: int | None = None,
     ) -> None:
         """It stops to wait for something that only the outside can give.
 
@@ -65,6 +66,7 @@ class Waits(Notes):
             metadata: The framework's own; only the keys that `configure(approval_keys=...)` names are read.
             at_once: It waits without stopping: the wait has a record of its own now, and one for each thing that
                 becomes of it.
+            asked_ns: When it was asked, where that is not now: an engine runs its history again.
         """
         named, known = ids.id_text(approval_id), word_of(ApprovalKind, kind)
         for name, given, taken in (("approval_id", approval_id, named), ("kind", kind, known)):
@@ -84,7 +86,7 @@ class Waits(Notes):
                 "expires_at": expires_at,
                 "resume_token": resume_token,
                 "resumable": resumable,
-                "at_ns": time.time_ns(),
+                "at_ns": time.time_ns() if asked_ns is None else asked_ns,
             }
             if at_once:
                 wait["at_once"] = True
