@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -18,6 +19,10 @@ from tests.frameworks.temporal.server import connected
 
 _numbers = itertools.count(1)
 _executor = ThreadPoolExecutor(4)
+_BEGUN = 3  # events until the first task is done
+_OPEN = 1  # WORKFLOW_EXECUTION_STATUS_RUNNING
+_RUNS = 2  # an activity that a worker has: PENDING_ACTIVITY_STATE_STARTED
+
 How = dict[str, Any]  # the id of a workflow and where its worker listens
 
 
@@ -41,9 +46,11 @@ def path(way: Callable[[Client, How], Awaitable[Any]], *classes: type, **options
     async def run() -> None:
         how = place()
         async with working(how["task_queue"], *classes, **options) as client:
-            with contextlib.suppress(WorkflowFailureError):
-                await way(client, how)
-            await cleared(client)
+            try:
+                with contextlib.suppress(WorkflowFailureError):
+                    await way(client, how)
+            finally:
+                await cleared(client)
 
     return run
 
@@ -69,8 +76,35 @@ def one(workflow: Any, *args: Any, worker: How | None = None, **options: Any) ->
     return path(one_of(workflow, *args, **options), workflow, **(worker or {}))
 
 
-async def started(client: Client, how: How, workflow: Any, *args: Any, **options: Any) -> Any:
-    """A workflow that has got as far as it can by itself."""
+async def started(client: Client, how: How, workflow: Any, *args: Any, hangs: int = 0, **options: Any) -> Any:
+    """A workflow that has got as far as it can by itself. `hangs`: activities of it that do not end."""
     handle = await client.start_workflow(workflow.run, args=list(args), **how, **options)
-    await asyncio.sleep(0.15)
+    await rests(client, how["id"], hangs)
     return handle
+
+
+async def rests(client: Client, workflow_id: str, hangs: int = 0) -> None:
+    """Waits until a workflow can only go on by something from outside."""
+    await _until(client, workflow_id, lambda it: _rests(it, hangs))
+
+
+async def fails(client: Client, workflow_id: str) -> None:
+    """Waits until a task of a workflow has failed, and is tried again."""
+    await _until(client, workflow_id, lambda it: it.pending_workflow_task.attempt > 1)
+
+
+async def _until(client: Client, workflow_id: str, is_so: Callable[[Any], bool]) -> None:
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        with contextlib.suppress(RPCError):  # not started yet
+            if is_so((await client.get_workflow_handle(workflow_id).describe()).raw_description):
+                return
+        await asyncio.sleep(0.01)
+    raise AssertionError(f"{workflow_id} does not get there")
+
+
+def _rests(described: Any, hangs: int) -> bool:
+    has_begun = described.workflow_execution_info.history_length > _BEGUN
+    waits = [each.state for each in described.pending_activities] == [_RUNS] * hangs
+    is_open = described.workflow_execution_info.status == _OPEN
+    return is_open and has_begun and waits and not described.HasField("pending_workflow_task")

@@ -13,7 +13,7 @@ from temporalio.common import RetryPolicy
 
 from tests.frameworks.harness import Path_
 from tests.frameworks.temporal import workflows as made
-from tests.frameworks.temporal.models import How, cleared, one, one_of, path, place, started, working
+from tests.frameworks.temporal.models import How, cleared, fails, one, one_of, path, place, rests, started, working
 from tests.frameworks.temporal.paths_ends import FAILED_HOST, FAILED_TOOL, UNPROVEN
 
 QUICK = timedelta(milliseconds=10)
@@ -47,19 +47,14 @@ async def _begins_waiting(client: Client, how: How) -> Any:
     return await started(client, how, made.Waits, ["look_up"], 0)
 
 
-async def _begins_changing(client: Client, how: How) -> Any:
-    options = {"task_timeout": timedelta(seconds=1)}
-    return await client.start_workflow("Changing", **how, **options)
-
-
 async def _fails_task(client: Client, how: How) -> None:
     await client.start_workflow("Changing", **how)
-    await asyncio.sleep(0.4)
+    await fails(client, how["id"])
 
 
 async def _breaks_then(client: Client, how: How) -> Any:
-    handle = await _begins_changing(client, how)
-    await asyncio.sleep(0.4)
+    handle = await client.start_workflow("Changing", **how)
+    await fails(client, how["id"])
     return handle
 
 
@@ -73,21 +68,20 @@ async def _cancels(handle: Any) -> None:
     await handle.result()
 
 
-async def _differs(handle: Any) -> None:
-    await handle.signal("go", "canary7f3a")
-    await asyncio.sleep(0.4)
-
-
 async def _result(handle: Any) -> None:
     await handle.result()
 
 
 async def _abandons(client: Client, how: How) -> None:
-    await client.execute_workflow(made.Parent.run, args=["abandons", False], **how)
+    handle = await client.start_workflow(made.Abandons.run, **how)
+    await rests(client, "child-7")
+    await handle.signal(made.Abandons.go)
+    await handle.result()
 
 
 async def _child_terminated(client: Client, how: How) -> None:
-    handle = await started(client, how, made.ParentOfSlow)
+    handle = await client.start_workflow(made.ParentOfSlow.run, **how)
+    await rests(client, "child-7")
     await client.get_workflow_handle("child-7").terminate("canary-7f3a")
     await handle.result()
 
@@ -179,7 +173,7 @@ PATHS = [
         "child-abandoned",
         "It came back while its child goes on.",
         ("FALSE_COMPLETE", "open_children"),
-        path(_abandons, made.Parent, made.Waits),
+        path(_abandons, made.Abandons, made.Waits),
     ),
     Path_(
         "agent-in-activity",

@@ -21,7 +21,7 @@ NO_CACHE = {"max_cached_workflows": 0, "max_concurrent_workflow_task_polls": 1}
 
 async def _two_at_once(client: Client, how: How) -> None:
     other = {**how, "id": "ticket-8"}
-    first = await client.start_workflow(made.Waits.run, args=[[], 0], **how)
+    first = await started(client, how, made.Waits, [], 0)
     await client.execute_workflow(made.Calls.run, ["look_up"], **other)
     await first.signal(made.Waits.go, "canary7f3a")
     await first.result()
@@ -51,7 +51,7 @@ async def _cancelled(client: Client, how: How) -> None:
 
 
 async def _cancelled_in_activity(client: Client, how: How) -> None:
-    handle = await started(client, how, made.HangsInActivity)
+    handle = await started(client, how, made.HangsInActivity, hangs=1)
     await handle.cancel()
     await handle.result()
 

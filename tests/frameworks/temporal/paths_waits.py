@@ -9,7 +9,7 @@ from temporalio.client import Client
 
 from tests.frameworks.harness import Path_
 from tests.frameworks.temporal import workflows as made
-from tests.frameworks.temporal.models import How, one, path, started
+from tests.frameworks.temporal.models import How, one, path, rests, started
 from tests.frameworks.temporal.paths_chains import after_another
 from tests.frameworks.temporal.paths_ends import FAILED_HOST, NO_CACHE, UNPROVEN
 
@@ -66,7 +66,8 @@ async def _terminated(client: Client, how: How) -> None:
 
 
 async def _child_asks(client: Client, how: How) -> None:
-    await started(client, how, made.ParentOfAsking)
+    await client.start_workflow(made.ParentOfAsking.run, **how)
+    await rests(client, "child-7")
 
 
 async def _begins(client: Client, how: How) -> Any:

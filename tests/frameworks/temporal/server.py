@@ -17,8 +17,13 @@ from pathlib import Path
 from temporalio.client import Client
 
 _START_S = 20.0
-# A timer of the server's may be late by this much; it is a second unless said.
-_PROMPT = ("--dynamic-config-value", 'history.timerProcessorMaxTimeShift="5ms"')
+# How late timers of the server's may be, and how soon an execution may be continued: a second each, unless said.
+_SOON = (
+    'history.timerProcessorMaxTimeShift="5ms"',
+    'history.workflowIdReuseMinimalInterval="0s"',
+    'history.continueAsNewMinInterval="0s"',
+)
+_PROMPT = [word for each in _SOON for word in ("--dynamic-config-value", each)]
 
 
 @cache

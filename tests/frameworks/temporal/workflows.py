@@ -282,16 +282,31 @@ class Parent:
     @workflow.run
     async def run(self, kind: str, handles: bool) -> str:
         names = [{"fails": "breaks"}.get(kind, "look_up")]
-        if kind == "abandons":
-            policy = workflow.ParentClosePolicy.ABANDON
-            await workflow.start_child_workflow(Waits.run, args=[[], 0], id="child-7", parent_close_policy=policy)
-            return "done"
         try:
             return await workflow.execute_child_workflow(Calls.run, names, id="child-7", run_timeout=LONG)
         except ChildWorkflowError:
             if not handles:
                 raise
             return "handled"
+
+
+@workflow.defn
+class Abandons:
+    """Comes back while its child goes on."""
+
+    def __init__(self) -> None:
+        self.is_let_go = False
+
+    @workflow.run
+    async def run(self) -> str:
+        policy = workflow.ParentClosePolicy.ABANDON
+        await workflow.start_child_workflow(Waits.run, args=[[], 0], id="child-7", parent_close_policy=policy)
+        await workflow.wait_condition(lambda: self.is_let_go)
+        return "done"
+
+    @workflow.signal
+    def go(self) -> None:
+        self.is_let_go = True
 
 
 @workflow.defn
