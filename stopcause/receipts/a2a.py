@@ -57,7 +57,9 @@ _PREFIX = "task-state-"
 _MESSAGE = "completed"  # an agent may answer with a message and make no task: that is all there is
 _INSIDE = ("task", "status_update", "statusUpdate", "message", "msg", "root", "result")  # of responses and envelopes
 
-_waiting: Waiting[str] = Waiting()  # by task, the run that waits for its next message
+# By agent and task, the run that waits for the task's next message: a client and a service may be in one process. By
+# task alone too, for a run whose agent is not named yet.
+_waiting: Waiting[str] = Waiting()
 
 
 class Update(NamedTuple):
@@ -94,8 +96,9 @@ def resumed(run: Run, task_id: str, run_id: str | None = None) -> None:
         task_id: Which task.
         run_id: The run that waited; known here where it was in this process.
     """
-    waited = run_id or _waiting.of(None, task_id)
-    _waiting.forget(None, [task_id])
+    waited = run_id or _waiting.of(run.agent, task_id)
+    for place in (run.agent, None):
+        _waiting.forget(place, [task_id])
     if waited == run.run_id:
         run.decided(task_id, Decision.ANSWERED)
     else:
@@ -123,7 +126,8 @@ def _wait(run: Run, task_id: str | None, kind: ApprovalKind) -> None:
     token = None if task_id is None or is_personal(task_id) else task_id
     run.waiting(task_id, kind, resume_token=token, resumable=True if task_id else None, boundary=Boundary.EVENT_STREAM)
     if task_id is not None:
-        _waiting.add(None, task_id, run.run_id)
+        for place in (run.agent, None):
+            _waiting.add(place, task_id, run.run_id)
 
 
 # Reading -------------------------------------------------------------------------------------------------------------
