@@ -11,12 +11,12 @@ import time
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Self
 
-from stopcause.receipts.causes import Rank
 from stopcause.receipts.faults import is_cancelled
 from stopcause.receipts.hooks import claude_agent_sdk_causes as causes
 from stopcause.receipts.hooks.claude_agent_sdk_turn import Asked, Sub, Turn
+from stopcause.receipts.hooks.wrapping import end
 from stopcause.receipts.run import current
-from stopcause.receipts.vocabulary import FINISHED, Boundary, StopCause
+from stopcause.receipts.vocabulary import FINISHED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -72,7 +72,7 @@ class Link:
     @property
     def has_turn(self) -> bool:
         """Whether a turn is open."""
-        return self.turn is not None and not self.turn.is_over
+        return self.turn is not None and not self.turn.is_over and not self.turn.run.is_closed
 
     def begin(self) -> None:
         """A prompt is on its way, or the command line begins a turn of its own. What is open stays open."""
@@ -94,7 +94,7 @@ class Link:
         name = type(message).__name__
         if not self.hook.is_tested:
             if name == "ResultMessage" and self.turn is not None:
-                self.turn.came_back(message)
+                end(self.turn, "came_back", message)
             return
         note = self._notes.get(name)
         if note is not None:
@@ -151,7 +151,7 @@ class Link:
             for call_id, sub in list(self._subs.items()):
                 if sub.task_id == message.task_id:
                     del self._subs[call_id]
-                    sub.over(message.status)
+                    end(sub, "over", message.status)
 
     def _result(self, message: Foreign) -> None:
         """The end of a turn. One that no prompt was seen of is a turn all the same."""
@@ -159,7 +159,7 @@ class Link:
         if self.turn is not None:
             self.session = message.session_id
             self.turn.run.thread_id = self.turn.run.thread_id or self.session
-            self.turn.returned(message)
+            end(self.turn, "returned", message)
 
     _notes: Mapping[str, Callable[[Link, Foreign], None]] = {
         "SystemMessage": _system,
@@ -195,12 +195,12 @@ class Link:
 
     def answers(self, call_id: str | None, answer: Foreign) -> None:
         """It has answered; None: it did not get that far."""
-        if self.turn is None or call_id is None:
+        if self.turn is None or not self.has_turn or call_id is None:
             return
         behavior = getattr(answer, "behavior", None)
         wait = next((each for each in self.turn.run.waits if each["approval_id"] == call_id), None)
         yes = "answered" if wait is not None and wait["kind"] == "input_required" else "approved"
-        self.turn.run.decided(call_id, {"allow": yes, "deny": "denied"}.get(behavior, "cancelled"))
+        self.turn.run.decided(call_id, {"allow": yes, "deny": "denied"}.get(str(behavior), "cancelled"))
         if behavior == "allow":
             self.allowed.add(call_id)
         else:
@@ -232,27 +232,22 @@ class Link:
 
     def ended(self) -> None:
         """There are no more messages."""
-        if self.turn is not None:
-            self.turn.ended()
-        for sub in self._subs.values():
-            sub.ended()
+        for loop in (self.turn, *self._subs.values()):
+            end(loop, "ended")
 
     def failed(self, error: BaseException) -> None:
         """An exception leaves it. After a result that is an error, it says the same once more."""
         turn = self.turn
         if turn is not None and turn.is_over and turn.result is not None and turn.result.cause not in FINISHED:
             turn.run.raised(error, cause=turn.result.cause, reason=turn.result.reason)
-        if turn is not None:
-            turn.failed(error)
+        end(turn, "failed", error)
         for sub in self._subs.values():
-            sub.left()
+            end(sub, "left")
 
     def left(self) -> None:
         """Its reader went away, which ends the command line."""
-        if self.turn is not None:
-            self.turn.left()
-        for sub in self._subs.values():
-            sub.left()
+        for loop in (self.turn, *self._subs.values()):
+            end(loop, "left")
 
 
 class Inside:
@@ -327,9 +322,8 @@ class ClientLink(Link):
         """The client closes it. A turn without a result goes with it: cancelled where a reader was, else left."""
         if self.turn is not None and self.has_turn:
             if self._cut is not None:
-                self.turn.failed(self._cut)
-            elif self.turn.is_first_end():
-                self.turn.run.say(StopCause.CALLER_ABORT, Rank.LEFT, Boundary.CALL, reason="disconnected", aborted=True)
-                self.turn.run.end()
+                end(self.turn, "failed", self._cut)
+            else:
+                end(self.turn, "disconnected")
         self._cut = None
         super().left()

@@ -58,6 +58,7 @@ class Loop(Call):
         self._invented: set[str] = set()
         self._failed: set[str] = set()
         run.step_unit, run.steps = "turn", run.steps or 0
+        run.model_calls, run.tool_calls = run.model_calls or 0, run.tool_calls or 0
 
     def answered(self, message: Foreign) -> None:
         """An `AssistantMessage`: one block or several of one answer of the model."""
@@ -114,7 +115,7 @@ class Loop(Call):
         if call_id in self._failed:
             self._failed.discard(call_id)
             self.run.tool_errors_recovered -= 1
-            self.run.tool_calls = (self.run.tool_calls or 1) - 1
+            self.run.tool_calls = (self.run.tool_calls or 0) - 1
 
     def ended(self) -> None:
         """The messages are over and there was no result: nobody knows how it ended."""
@@ -171,10 +172,12 @@ class Turn(Loop):
 
     # Permissions ------------------------------------------------------------------------------------------------------
 
-    def asks(self, call_id: str, name: str) -> None:
-        """`can_use_tool` is called; it waits for that in this process."""
+    def asks(self, call_id: str, name: str, *, at_once: bool = True) -> None:
+        """`can_use_tool` is called; the turn waits for that in this process, perhaps for a person."""
         kind = ApprovalKind.INPUT_REQUIRED if name == _QUESTION else ApprovalKind.TOOL_CALL
-        self.run.waiting(call_id, kind, tool=self.link.tool(name), tool_call_id=call_id, boundary=Boundary.CALLBACK)
+        self.run.waiting(
+            call_id, kind, tool=self.link.tool(name), tool_call_id=call_id, boundary=Boundary.CALLBACK, at_once=at_once
+        )  # fmt: skip
 
     def _refused(self, denials: Foreign) -> None:
         """Calls that were not allowed, by whomever: a rule, a hook, or nobody who could be asked."""
@@ -183,7 +186,7 @@ class Turn(Loop):
             if isinstance(call_id, str) and call_id not in self.link.refused:
                 self.forget(call_id)
                 if self.resumes is None or call_id != self.resumes.tool_call_id:
-                    self.asks(call_id, name)
+                    self.asks(call_id, name, at_once=False)
                 self.run.decided(call_id, "denied")
 
     # The end ----------------------------------------------------------------------------------------------------------
@@ -272,6 +275,13 @@ class Turn(Loop):
         """It failed: a deferred call that has not run waits as before, and may be resumed again."""
         if self.resumes is not None:
             self.link.wait(self.resumes)
+
+    def disconnected(self) -> None:
+        """The program closed the connection in the middle of it."""
+        if self.is_first_end():
+            self.cut_off()
+            self.run.say(StopCause.CALLER_ABORT, Rank.LEFT, Boundary.CALL, reason="disconnected", aborted=True)
+            self.run.end()
 
     def cause(self, error: BaseException) -> StopCause | None:
         """By its class; an error that stands for a result carries the result's fields."""

@@ -1,8 +1,8 @@
 """A provider that plays a script, for the real command line of the SDK; and a transport that plays messages.
 
 The command line of the wheel is started as it is, with a key that is none, and asks a Messages API of this process on
-the loopback instead of the real one. What it cannot be brought to say in a second is played by a transport, which is the
-SDK's own way to be connected to something else.
+the loopback instead of the real one. What it cannot be brought to say in a second is played by a transport, which is
+the SDK's own way to be connected to something else.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from claude_agent_sdk import ClaudeAgentOptions, Transport, query
 
 Event = dict[str, Any]
-MODEL = "claude-sonnet-5"
+MODEL = "claude-sonnet-4-5"  # which has one price in all versions
 
 
 class Turn(NamedTuple):
@@ -76,6 +76,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
 
+class _Server(ThreadingHTTPServer):
+    """Says nothing of a command line that has hung up."""
+
+    def handle_error(self, *_: Any) -> None:
+        """Nothing."""
+
+
 def _events(turn: Turn, request: Event) -> Iterator[Event]:
     """A turn as the Messages API streams it."""
     usage = {"input_tokens": 20, "output_tokens": 1}
@@ -113,7 +120,7 @@ _answers = itertools.count(1)
 
 @functools.cache
 def _port() -> int:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    server = _Server(("127.0.0.1", 0), _Handler)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server.server_address[1]

@@ -11,10 +11,9 @@ from claude_agent_sdk import (
     PermissionResultAllow,
     PermissionResultDeny,
     ResultMessage,
-    query,
 )
 
-from tests.frameworks.claude_agent_sdk.models import Turn, ask, call, options, prompts, say
+from tests.frameworks.claude_agent_sdk.models import Turn, ask, call, options, say
 from tests.frameworks.harness import Path_
 
 UNPROVEN = ("FALSE_COMPLETE", "no_contract")
@@ -48,12 +47,10 @@ def _permitted(answer: Any, *turns: Turn) -> Any:
         return answer
 
     async def run() -> None:
-        given = options(*turns, allowed_tools=[], can_use_tool=can_use_tool)
-        try:
-            async for _ in query(prompt=prompts("Close it."), options=given):
+        async with ClaudeSDKClient(options(*turns, allowed_tools=[], can_use_tool=can_use_tool)) as client:
+            await client.query("Close it.")
+            async for _ in client.receive_response():
                 pass
-        except Exception:  # noqa: BLE001 - a refusal that ends the turn is a result that is an error
-            return
 
     return run
 
