@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
+import sys
 import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,7 +13,7 @@ from unittest import mock
 
 import pytest
 from crewai import Agent, Crew
-from crewai.agents import agent_executor as loop
+from crewai.agent.core import AgentExecutor
 from crewai.events.event_bus import CrewAIEventsBus, crewai_event_bus
 from crewai.events.types.llm_events import LLMCallCompletedEvent
 from crewai.events.types.task_events import TaskCompletedEvent
@@ -30,10 +31,11 @@ from tests.frameworks.crewai.models import Turn, agent, call, crew, say
 from tests.frameworks.harness import Scripted
 from tests.frameworks.sinks import Blocks, Raises, broken
 
+loop: Any = sys.modules[AgentExecutor.__module__]  # not in one place in all versions
 POINTS = [
     (Crew, "kickoff"), (Crew, "akickoff"), (Crew, "replay"), (Agent, "kickoff"), (Agent, "kickoff_async"),
     (Flow, "kickoff_async"), (Flow, "resume_async"), (CrewAIEventsBus, "emit"), (loop, "get_llm_response"),
-    (loop, "handle_max_iterations_exceeded"), (loop.AgentExecutor, "_handle_human_feedback"),
+    (loop, "handle_max_iterations_exceeded"), (AgentExecutor, "_handle_human_feedback"),
 ]  # fmt: skip
 EVENTS = (LLMCallCompletedEvent, ToolUsageFinishedEvent, TaskCompletedEvent)
 
