@@ -63,13 +63,20 @@ def _runs(hook: Hook, waiting: Waiting[Asked], is_live: bool, original: Foreign)
 
 
 def _heard(hook: Hook, name: str, original: Callable[..., Any]) -> Foreign:
-    """One of ADK's own calls of callbacks: what it was called with, and what they answered."""
+    """One of ADK's own calls of callbacks: what it was called with, and what they answered.
+
+    An error is noted before they are called, who may raise it again.
+    """
+    is_error = name.endswith("_error_callback")
 
     @functools.wraps(original)
     async def heard(owner: Foreign, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as the wrapped one
         call = open_call.get()
+        if call is not None and is_error:
+            with hook.guard(name):
+                call.heard(name, owner, kwargs, None)
         answer = await original(owner, *args, **kwargs)
-        if call is not None:
+        if call is not None and not is_error:
             with hook.guard(name):
                 call.heard(name, owner, kwargs, answer)
         return answer

@@ -96,7 +96,7 @@ class RunnerCall(Call):
         run = self.run
         run.steps, run.model_calls = (run.steps or 0) + 1, (run.model_calls or 0) + 1
         run.finish = run.finish_raw = None  # of the call before
-        self.replaced_by = None
+        self.replaced_by = self.done = None
         if self.model_fault is not None:
             self.model_fault = None
             run.model_errors_recovered += 1
@@ -152,7 +152,9 @@ class RunnerCall(Call):
             self.run.progress("tool_result")
 
     def _tool_error(self, _: Foreign, given: Mapping[str, Any], __: Foreign) -> None:
-        """Of a tool that there is not, the model is told; the oldest versions raise."""
+        """Of a tool that there is not, the model is told; the oldest versions raise. A cancelled one has not failed."""
+        if is_cancelled(given["error"]):
+            return
         call_id = given["tool_context"].function_call_id
         is_invented = _is_invented(given["tool"])
         self._flies(call_id, is_done=True)
@@ -184,6 +186,7 @@ class RunnerCall(Call):
         self._read_calls(item)
         self._read_answer(item)
         self._is_final = item.is_final_response()
+        self._read_progress(item)
         if item.actions.escalate:
             self._escalated.add(item.author)
             self.done = causes.ESCALATED
@@ -200,9 +203,7 @@ class RunnerCall(Call):
                 del self._faults[response.id]
                 self.run.tool_errors_recovered += 1
         if calls or responses:
-            is_last = bool(responses and event.actions.skip_summarization)
-            self.done = causes.TOOL_IS_LAST if is_last else None
-            self.run.output_shape = None
+            self.done, self.run.output_shape = _ends(event, responses), None
 
     def _read_answer(self, event: Foreign) -> None:
         """What the model's answer says of itself: its finish, its error code, whether there is anything in it."""
@@ -219,9 +220,17 @@ class RunnerCall(Call):
         self._codes.pop(event.branch, None)
         if code is not None:
             self._codes[event.branch] = code
-        if _has_text(event) or output is not None:
-            is_text = output is None or isinstance(output, str)
-            self.done, self.run.output_shape = None, OutputShape.TEXT if is_text else OutputShape.STRUCTURED
+        if _has_text(event):
+            self.done, self.run.output_shape = None, OutputShape.TEXT
+        elif output is not None:
+            self.run.output_shape = OutputShape.TEXT if isinstance(output, str) else OutputShape.STRUCTURED
+
+    def _read_progress(self, event: Foreign) -> None:
+        """A node's output, a change of the session's state, an artifact."""
+        if event.actions.artifact_delta:
+            self.run.progress("artifact")
+        elif event.actions.state_delta or getattr(event, "output", None) is not None:
+            self.run.progress("state_change")
 
     # The end ----------------------------------------------------------------------------------------------------------
 
@@ -334,6 +343,15 @@ class RunnerCall(Call):
 def _is_invented(tool: Foreign) -> bool:
     """Whether the model named a tool that there is not: ADK puts a bare `BaseTool` of that name in its place."""
     return type(tool).__name__ == "BaseTool"
+
+
+def _ends(event: Foreign, responses: list[Any]) -> str | None:
+    """Why the model is not asked again after the responses of tools; what it is asked takes this back."""
+    if not responses:
+        return None
+    if any(response.name == causes.TASK_DONE for response in responses):
+        return causes.TASK_DONE
+    return causes.TOOL_IS_LAST if event.actions.skip_summarization else causes.ENDED
 
 
 def _word(value: object) -> str | None:

@@ -90,6 +90,8 @@ RUN_ANSWERED = "before_run_callback"  # a plugin's content instead of the run
 AGENT_ANSWERED = "before_agent_callback"  # a callback's content instead of the agent that was to run
 MODEL_ANSWERED = "before_model_callback"  # a callback's answer instead of the model's
 ESCALATED = "escalated"  # `EventActions.escalate`
+TASK_DONE = "finish_task"  # the tool with which an agent in mode `task` says that it is done
+ENDED = "end_invocation"  # `InvocationContext.end_invocation`, set by a tool: the model is not asked again
 TOOL_IS_LAST = "skip_summarization"  # `EventActions.skip_summarization`: what a tool gave is the answer
 
 

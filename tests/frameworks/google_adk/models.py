@@ -161,6 +161,12 @@ def is_enough(tool_context: ToolContext) -> dict[str, Any]:
     return {"value": 1}
 
 
+def ends_it(tool_context: ToolContext) -> dict[str, Any]:
+    """Ends the invocation, as ADK allows a tool to."""
+    tool_context._invocation_context.end_invocation = True
+    return {"value": 1}
+
+
 def asks_itself(tool_context: ToolContext) -> dict[str, Any]:
     """Asks for a confirmation by itself."""
     if tool_context.tool_confirmation is None:
@@ -191,7 +197,7 @@ def submit_silently(what: str = "a") -> dict[str, Any] | None:
 
 
 TOOLS: list[Any] = [
-    look_up, breaks, slow, is_enough, asks_itself, asks_finance,
+    look_up, breaks, slow, is_enough, ends_it, asks_itself, asks_finance,
     FunctionTool(pay, require_confirmation=True),
     LongRunningFunctionTool(submit), LongRunningFunctionTool(submit_silently),
 ]  # fmt: skip

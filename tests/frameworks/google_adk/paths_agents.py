@@ -164,6 +164,8 @@ PATHS = [
     Path_("workflow-agent", "An agent is a node of a workflow.", UNPROVEN,
           running(lambda: _flow(_first, agent(call(), say(), name="writer")))),
     Path_("workflow-fails", "A node raised.", ("FAILED", "host_error"), running(lambda: _flow(_fails), raises=True)),
+    Path_("workflow-timed-out-later", "A node ran out of time after another was done.", ("BOUNDED_STOP", "time_limit"),
+          running(lambda: _flow(_first, node(_waits_long, timeout=0.05)), raises=True)),
     Path_("workflow-timed-out", "A node ran out of time, and nothing had been reached.", ("STUCK", "time_limit"),
           running(lambda: _flow(node(_waits_long, timeout=0.05)), raises=True)),
 ]  # fmt: skip

@@ -192,6 +192,8 @@ PATHS = [
           {"label_keys": ["team"]}),
     Path_("skip-summarization", "A tool said that what it gave is the answer.", UNPROVEN,
           playing(call("is_enough"), say())),
+    Path_("ended-by-tool", "A tool ended the invocation: the model was not asked again.", UNPROVEN,
+          playing(call("ends_it"), say())),
     Path_("live", "A live connection of one turn, closed by the program; there are no steps to count.", UNPROVEN,
           lambda: _live(say())),
     Path_("live-fails", "The provider broke a live connection off.", BROKEN,

@@ -7,6 +7,7 @@ from typing import Any
 
 from google.adk.agents.run_config import RunConfig
 from google.adk.models.llm_response import LlmResponse
+from google.adk.plugins.reflect_retry_tool_plugin import ReflectAndRetryToolPlugin
 from google.genai import errors, types
 
 from tests.frameworks.google_adk.models import Desk, Turn, agent, call, failing, say, text
@@ -80,6 +81,14 @@ def calling() -> LlmResponse:
     return LlmResponse(content=types.Content(role="model", parts=[part]))
 
 
+def _reflecting(*turns: Turn, raises: bool = False) -> Callable[[], Any]:
+    async def run() -> None:
+        desk = Desk(agent(*turns), plugins=[ReflectAndRetryToolPlugin(max_retries=1)])
+        await (failing(desk.run()) if raises else desk.run())
+
+    return run
+
+
 async def _bad_config() -> None:
     desk = Desk(agent(say(), mode="single_turn"))
     await failing(desk.run(text("Go."), RunConfig()))
@@ -93,6 +102,10 @@ PATHS = [
           guarded("on_tool_error_callback", lambda: {"note": "canary-7f3a"}, call("breaks"), say())),
     Path_("tool-fails-answered-by-agent", "A tool raised; a callback of the agent's answered in its place.", UNPROVEN,
           playing(call("breaks"), say(), on_tool_error_callback=lambda **_: {"note": "canary-7f3a"})),
+    Path_("tool-fails-once", "A tool raised once; the framework's own plugin had the model try again.", UNPROVEN,
+          _reflecting(call("breaks"), say())),
+    Path_("tool-fails-again", "A tool raised more often than that plugin allows.", TOOL,
+          _reflecting(call("breaks"), call("breaks", "call-2"), say(), raises=True)),
     Path_("tool-fails-beside", "Two calls of one turn, and one of them raised.", TOOL, raising(BOTH, say())),
     Path_("tool-invented", "The model called a tool that is not there, was told, and went on.", UNPROVEN,
           playing(call("canary7f3a"), say())),

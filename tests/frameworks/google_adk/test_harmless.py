@@ -179,9 +179,7 @@ def hook() -> Iterator[None]:
 
 
 ways = pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__.strip("_"))
-some_ways = pytest.mark.parametrize(
-    "way", [_waits, _tool_fails, _leaves, _cancels], ids=lambda way: way.__name__.strip("_")
-)
+some_ways = pytest.mark.parametrize("way", [_waits, _tool_fails, _leaves], ids=lambda way: way.__name__.strip("_"))
 
 
 @ways
