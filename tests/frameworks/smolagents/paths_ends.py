@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import Any
 
 import stopcause
@@ -11,6 +13,17 @@ from tests.frameworks.smolagents.models import Turn, agent, call, code, coder, d
 UNPROVEN = ("FALSE_COMPLETE", "no_contract")
 LIMITED = ("BOUNDED_STOP", "step_limit")
 _LOOKS = (call(key="a"), call(key="b"))
+
+
+def _side_by_side() -> None:
+    """Two agents in two threads."""
+    one, two = agent(done(pause=0.05), name="one"), agent(done(pause=0.2), name="two")
+    threads = [threading.Thread(target=each.run, args=("Close it.",)) for each in (one, two)]
+    for thread in threads:
+        thread.start()
+        time.sleep(0.02)
+    for thread in threads:
+        thread.join()
 
 
 def _streamed(made: Any, **more: Any) -> None:
@@ -85,6 +98,7 @@ PATHS = [
         UNPROVEN,
         lambda: agent(done(), return_full_result=True).run("Close it."),
     ),
+    Path_("side-by-side", "Two agents at once are two runs; the second is judged.", UNPROVEN, _side_by_side, judged=1),
     Path_("in-a-block", "The host's own block and the agent in it are one run.", UNPROVEN, _in_a_block),
     Path_("continued", "The conversation goes on; the second run is judged.", UNPROVEN, _continued, judged=1),
     Path_(

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from smolagents import ActionStep, FinalAnswerStep
+from smolagents.models import ChatMessageStreamDelta
 
 from tests.frameworks.harness import Path_, Scripted
 from tests.frameworks.smolagents.models import Turn, agent, call, code, coder, done, failing, say
@@ -53,6 +54,25 @@ def _model_fails(error: BaseException, *, before: tuple[Turn, ...] = (), **more:
 
 def _streamed() -> None:
     failing(lambda: list(agent(Turn(error=ValueError("canary-7f3a"))).run("Close it.", stream=True)))
+
+
+def _stream_breaks() -> None:
+    """Answers come in pieces, and the second one does not come."""
+    made = coder(stream_outputs=True)
+
+    def breaks(*_: Any, **__: Any) -> Any:
+        yield ChatMessageStreamDelta(content="canary-7f3a")
+        raise ServiceDown("canary-7f3a")
+
+    made.model.generate_stream = breaks
+    failing(lambda: made.run("Close it."))
+
+
+def _code_timed_out() -> None:
+    made = coder(
+        code("import time", "time.sleep(0.2)"), code("final_answer(1)"), executor_kwargs={"timeout_seconds": 0.05}
+    )
+    made.run("Close it.")
 
 
 def _bad_template() -> None:
@@ -109,6 +129,7 @@ PATHS = [
         MODEL_FAILED,
         _streamed,
     ),
+    Path_("model-breaks-off", "The model's answer broke off in the middle.", MODEL_FAILED, _stream_breaks),
     Path_(
         "model-rate-limit",
         "The provider's own exception says 429.",
@@ -200,6 +221,12 @@ PATHS = [
         "Code raised; the model was told and went on.",
         UNPROVEN,
         lambda: _recovered_code(code("breaks(key='a')")),
+    ),
+    Path_(
+        "code-timed-out",
+        "Code took too long, which ends the code and not the run; the model was told and went on.",
+        UNPROVEN,
+        _code_timed_out,
     ),
     Path_(
         "code-unreadable",

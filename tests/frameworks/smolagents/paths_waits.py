@@ -92,7 +92,7 @@ def _decided_here() -> None:
         """
         run = stopcause.current_run()
         assert run is not None
-        run.waiting("refund-8", tool="pay_out")
+        run.waiting("refund-8", tool="pay_out", at_once=True)
         run.decided("refund-8", "approved")
         run.executed("refund-8")
         return f"paid {amount}"
