@@ -14,9 +14,11 @@ and `agent_framework_workflow`; how an answer to come is watched, in `agent_fram
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 from typing import TYPE_CHECKING, Any
 
+from stopcause.receipts import imports
 from stopcause.receipts.hooks import agent_framework_agent, agent_framework_streams, agent_framework_workflow, wrapping
 from stopcause.receipts.hooks.agent_framework_agent import AgentCall, ModelCall, loop_call
 from stopcause.receipts.hooks.agent_framework_call import open_call
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
     from stopcause.receipts.hooks.call import Foreign
     from stopcause.receipts.hooks.guard import Hook
     from stopcause.receipts.hooks.wrapping import Undo
+
+_LOOP = "agent_framework._harness._loop"
 
 
 def install(hook: Hook) -> Undo:
@@ -49,6 +53,7 @@ def install(hook: Hook) -> Undo:
     ]
     if hook.is_tested:
         undos += [*_listen_to_the_loop(hook), *_listen_to_workflows(hook, workflows)]
+        undos.append(imports.when_imported(_LOOP, functools.partial(_listen_around, hook, undos)))
     return wrapping.undo_all(hook, undos)
 
 
@@ -63,6 +68,13 @@ def _listen_to_the_loop(hook: Hook) -> list[Undo]:
         replace(_tools, "_auto_invoke_function", functools.partial(_tool, hook)),
         replace(_middleware.MiddlewareTermination, "__init__", _termination),
     ]
+
+
+def _listen_around(hook: Hook, undos: list[Undo]) -> None:
+    """`AgentLoopMiddleware` is imported when it is first used; 1.0 has none."""
+    with hook.guard("loop"):
+        module = importlib.import_module(_LOOP)
+        undos.append(replace(module.AgentLoopMiddleware, "_evaluate_stop", functools.partial(_loop, hook)))
 
 
 def _listen_to_workflows(hook: Hook, events: Any) -> list[Undo]:  # noqa: ANN401 - what wraps a generator of them
@@ -184,6 +196,23 @@ def _termination(original: Foreign) -> Foreign:
         original(error, *args, **kwargs)
 
     return __init__
+
+
+def _loop(hook: Hook, original: Foreign) -> Foreign:
+    """Whether the loop stops. Its cap comes first, and nobody is told: the last answer is given as if it were done."""
+
+    @functools.wraps(original)
+    async def _evaluate_stop(loop: Foreign, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as the wrapped one
+        answer = await original(loop, *args, **kwargs)
+        call = loop_call.get()
+        if call is not None:
+            with hook.guard("loop"):
+                rounds = args[1] if len(args) > 1 else kwargs["work_iterations"]
+                if loop.max_iterations is not None and rounds >= loop.max_iterations:
+                    call.looped(rounds, loop.max_iterations)
+        return answer
+
+    return _evaluate_stop
 
 
 def _workflow_events(hook: Hook, waiting: Waiting[Asked], original: Foreign) -> Foreign:

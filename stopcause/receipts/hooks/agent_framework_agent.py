@@ -128,10 +128,26 @@ class AgentCall(Call):
         """The bounds are those of one request: where a middleware asks again, they begin anew and bound no run."""
         self.budget = budget
         if self._requests > 1:
-            self.run.limits = tuple(each for each in self.run.limits if each[0] not in causes.BOUNDS)
+            self._begin_anew()
             return
         for name, limit in budget.limits.items():
             self.run.limit(name, causes.BOUNDS[name].kind, limit, unit=causes.BOUNDS[name].unit)
+
+    def _begin_anew(self) -> None:
+        """A middleware lets it go on: a bound of one request is none of the run, and what fired has not ended it."""
+        run = self.run
+        run.limits = tuple(each for each in run.limits if each[0] not in causes.BOUNDS)
+        if run.forced_wrapup:
+            run.forced_wrapup = None
+            run.said = tuple(each for each in run.said if each.rank is not Rank.SIGNAL)
+            run.conditions = tuple(each for each in run.conditions if each[0] not in causes.BOUNDS)
+            run.tool_errors_recovered += run.tool_errors_terminal
+            run.tool_errors_terminal = 0
+
+    def looped(self, rounds: int, limit: int) -> None:
+        """The framework's own loop around an agent has gone as often as it may; its condition was not asked again."""
+        self.run.limits = tuple(each for each in self.run.limits if each[0] not in causes.BOUNDS)
+        self.run.bounded(StopCause.STEP_LIMIT, causes.LOOP, "custom", limit=limit, observed=rounds)
 
     def round_trip(self, options: object) -> None:
         """The loop asks the model: where the tools were taken away for it, a bound has fired."""
@@ -230,6 +246,9 @@ class AgentCall(Call):
             self._read(contents_of(result.messages), result.continuation_token)
         run, answer = self.run, self.answer
         run.output_shape = answer.shape(is_structured=self.is_structured)
+        for approval_id, asked in tuple(self.answered.items()):
+            if answer.has_hosted_result and not asked.is_local:
+                self.executed(approval_id)
         for approval_id, content in answer.requests.items():
             self._ask(approval_id, content)
         if self._token_of_response is not None:

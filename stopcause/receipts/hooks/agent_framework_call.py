@@ -31,6 +31,7 @@ open_call: ContextVar[Call | None] = ContextVar("stopcause_agent_framework_call"
 class Call(call.Call):
     """One invocation. As a context manager, it is current while the framework's own code works."""
 
+    _taken: frozenset[str] = frozenset()  # approvals that its input answers
     place: object = None  # what keeps its state, where an answer will be looked for
 
     def __init__(self, hook: Hook, run: Run, owner: Foreign, waiting: Waiting[Asked]) -> None:
@@ -112,9 +113,16 @@ class Call(call.Call):
             self.answered = {asked.approval_id: asked for asked in known.values()}
             self.run.resumed(next((asked.run_id for asked in known.values()), None), taken)
             self.waiting.forget(place, known)
+            self._taken = frozenset(taken)
 
     def executed(self, approval_id: str) -> None:
-        """The call that an approval gated has run, in this run or in one inside it."""
+        """The call that an approval gated has run, in this run or in one inside it.
+
+        One that this run did not bring was waited for by no run, where a rule of the program's gave it, or by an
+        earlier one than the run that this one resumes.
+        """
+        if approval_id not in self._taken:
+            return
         self.answered.pop(approval_id, None)
         self.run.executed(approval_id)
         if self.outer is not None:

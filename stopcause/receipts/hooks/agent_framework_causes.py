@@ -62,6 +62,8 @@ UNDER_WAY = frozenset({"STARTED", "IN_PROGRESS", "IN_PROGRESS_PENDING_REQUESTS",
 TERMINATED = "middleware_termination"  # a middleware raised `MiddlewareTermination`; the caller sees an ordinary answer
 STATE_FAILED = "workflow_failed"  # the reader left at the state, before the exception came
 
+LOOP = "loop_max_iterations"  # `AgentLoopMiddleware`, which runs an agent again and again
+
 
 class Bound(NamedTuple):
     """A bound of the function loop: the cause, and the kind and unit of its condition."""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from stopcause.receipts.hooks.call import Foreign
 
+_HOSTED_RESULT = "mcp_server_tool_result"
 _ANSWERS = ("function_approval_response", "function_result", "computer_tool_result")
 
 
@@ -42,6 +43,7 @@ class Answer:
 
     def __init__(self) -> None:
         self.requests: dict[str, Foreign] = {}
+        self.has_hosted_result = False  # whether the provider has run a call that it keeps
         self._open: set[str] = set()
         self._has_text = False
         self._is_call_last = False
@@ -57,6 +59,8 @@ class Answer:
         elif content.type == "function_result":
             self._open.discard(content.call_id)
             self._has_text, self._is_call_last = False, True
+        elif content.type == _HOSTED_RESULT:
+            self.has_hosted_result = True
         elif content.type == "text" and content.text:
             self._has_text, self._is_call_last = True, False
 

@@ -159,7 +159,7 @@ class WorkflowCall(Call):
     def left(self) -> None:
         """Its reader went away; at the state that says it failed, it did."""
         if self.has_failed and not self.is_over:
-            self._say(StopCause.HOST_ERROR, causes.STATE_FAILED)
+            self._say(self.child_fault[1] if self.child_fault else StopCause.HOST_ERROR, causes.STATE_FAILED)
         super().left()
 
     def cause(self, error: BaseException) -> StopCause | None:

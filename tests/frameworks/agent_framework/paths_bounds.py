@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import agent_framework
 from agent_framework import chat_middleware
 
 from tests.frameworks.agent_framework.models import Looping, Turn, agent, call, failing, middleware, read, say
@@ -11,7 +12,19 @@ from tests.frameworks.agent_framework.paths_ends import UNPROVEN
 from tests.frameworks.harness import Path_, Scripted
 
 BOUNDED = ("BOUNDED_STOP", "step_limit")
+TWO_ROUNDS = (call(), say("Not yet."), call(), say("done"))
 FAILING = (call("breaks"), call("breaks", "call-2"), say())
+
+
+async def _loops(*turns: Turn, rounds: int, limits: Any = None, stream: bool = False) -> None:
+    """The framework's own loop around an agent, until it says that it is done."""
+
+    async def should_continue(*, last_result: Any, **_: Any) -> bool:
+        return "done" not in last_result.text
+
+    loop = agent_framework.AgentLoopMiddleware(should_continue, max_iterations=rounds)
+    made = agent(*(turns or TWO_ROUNDS), limits=limits, middleware=[loop])
+    await (read(made.run("Go.", stream=True)) if stream else made.run("Go."))
 
 
 async def _flips_itself() -> None:
@@ -124,6 +137,30 @@ PATHS = [
         lambda: _limited(
             call("breaks"), call(), call("breaks", "call-2"), say(), max_consecutive_errors_per_request=2
         ).run("Go."),
+    ),
+    Path_(
+        "loop",
+        "The loop around the agent ran it again, and then it was done.",
+        UNPROVEN,
+        lambda: _loops(rounds=3),
+    ),
+    Path_(
+        "loop-used-up",
+        "The loop around the agent ran it as often as it may, and gave its last answer as if it were done.",
+        BOUNDED,
+        lambda: _loops(rounds=1),
+    ),
+    Path_(
+        "loop-used-up-streamed",
+        "The same as a stream.",
+        BOUNDED,
+        lambda: _loops(rounds=1, stream=True),
+    ),
+    Path_(
+        "loop-past-a-bound",
+        "A bound fired in the first of two rounds; the second ended by itself.",
+        UNPROVEN,
+        lambda: _loops(call(), say("Not yet."), say("done"), rounds=3, limits={"max_iterations": 1}),
     ),
     Path_(
         "tools-off-by-the-host",

@@ -10,6 +10,7 @@ from typing import Any
 import agent_framework
 from agent_framework import (
     AgentResponse,
+    ChatResponse,
     ContextProvider,
     Message,
     agent_middleware,
@@ -32,13 +33,19 @@ class ServiceDown(Exception):  # noqa: N818 - as a provider calls it
     """What a model's client raises."""
 
 
+class TooLong(ServiceDown):
+    """With the code that a provider documents."""
+
+    code = "context_length_exceeded"
+
+
 class TooMany(ServiceDown):
     """With the status that a provider sends."""
 
     status_code = 429
 
 
-ServiceDown.__module__ = TooMany.__module__ = "openai._exceptions"
+ServiceDown.__module__ = TooLong.__module__ = TooMany.__module__ = "openai._exceptions"
 
 
 def _model_fails(error: BaseException) -> Any:
@@ -65,6 +72,19 @@ async def _terminates(context: Any, _: Any) -> None:
     """As the framework's documentation has it: a result of its own, and no more of the rest."""
     context.result = AgentResponse(messages=[Message("assistant", ["canary-7f3a"])])
     raise MiddlewareTermination("canary-7f3a")
+
+
+async def _has_answer(context: Any, _: Any) -> None:
+    context.result = AgentResponse(messages=[Message("assistant", ["canary-7f3a"])])
+
+
+async def _has_models_answer(context: Any, _: Any) -> None:
+    context.result = ChatResponse(messages=[Message("assistant", ["canary-7f3a"])], finish_reason="stop")
+
+
+async def _terminates_model(context: Any, call_next: Any) -> None:
+    await _has_models_answer(context, call_next)
+    raise MiddlewareTermination
 
 
 async def _terminates_bare(*_: Any) -> None:
@@ -169,6 +189,12 @@ PATHS = [
         ("FAILED", "model_failure"),
         lambda: _model_fails(ServiceDown()),
     ),
+    Path_(
+        "provider-window",
+        "The provider says that it is too much for the model.",
+        ("BOUNDED_STOP", "context_limit"),
+        lambda: _model_fails(TooLong()),
+    ),
     Path_("provider-busy", "The provider's quota.", ("FAILED", "quota"), lambda: _model_fails(TooMany())),
     Path_(
         "client-refuses",
@@ -257,6 +283,24 @@ PATHS = [
         "A middleware ended it at a call.",
         GUARDED,
         lambda: _with(function_middleware, _terminates_tool).run("Go."),
+    ),
+    Path_(
+        "terminated-at-model",
+        "A middleware ended it in place of the model's answer.",
+        GUARDED,
+        lambda: _with(chat_middleware, _terminates_model).run("Go."),
+    ),
+    Path_(
+        "answered-by-middleware",
+        "A middleware has the answer at hand, and asks nobody.",
+        UNPROVEN,
+        lambda: _with(agent_middleware, _has_answer).run("Go."),
+    ),
+    Path_(
+        "answered-in-place-of-model",
+        "A middleware has the model's answer at hand.",
+        UNPROVEN,
+        lambda: _with(chat_middleware, _has_models_answer).run("Go."),
     ),
     Path_(
         "aborted-at-tool",

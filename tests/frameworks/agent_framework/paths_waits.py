@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import agent_framework
 from agent_framework import AgentSession, Content, FunctionTool, Message, tool
 
 import stopcause
-from tests.frameworks.agent_framework.models import Turn, agent, answer, call, pay, read, say
+from tests.frameworks.agent_framework.models import Turn, agent, answer, call, look_up, pay, read, say
 from tests.frameworks.agent_framework.paths_ends import UNPROVEN
 from tests.frameworks.harness import Path_
 
@@ -88,6 +89,39 @@ async def _background(*, is_asked_again: bool) -> None:
     result = await made.run("Go.")
     if is_asked_again:
         await made.run(options={"continuation_token": result.continuation_token})
+
+
+async def _hosted(*, is_shown: bool = True) -> None:
+    """A provider's own tool: its service runs it, once the answer has come."""
+    function_call = Content.from_function_call("call-1", "canary-7f3a", additional_properties={"server_label": "docs"})
+    if hasattr(function_call, "hosted"):  # 1.0 tells them apart by the tools that the agent has
+        function_call.hosted = True
+    asked = Turn(more=(Content.from_function_approval_request("mcpr-1", function_call),))
+    shown = (Content.from_mcp_server_tool_result("call-1", output="canary-7f3a"),) if is_shown else ()
+    made, session = agent(asked, say(more=shown), tools=[look_up]), AgentSession(session_id="desk-1")
+    await made.run(answer(await made.run("Go.", session=session)), session=session)
+
+
+async def _by_rule(*, is_ruled: bool) -> None:
+    """The framework's middleware for approvals, which asks for one after the other."""
+
+    def rule(_: Any) -> bool:
+        return is_ruled
+
+    turn = Turn(calls=(("pay", "call-1", {}), ("pay", "call-2", {})))
+    keeper = agent_framework.ToolApprovalMiddleware(auto_approval_rules=[rule])
+    made, session = agent(turn, say(), middleware=[keeper]), AgentSession(session_id="desk-1")
+    result = await made.run("Go.", session=session)
+    while result.user_input_requests:
+        result = await made.run(answer(result), session=session)
+
+
+async def _bound_after_approval() -> None:
+    """The round trips before the approval count."""
+    keeper = agent_framework.ToolApprovalMiddleware()
+    made = agent(call("pay"), say(), limits={"max_iterations": 1}, middleware=[keeper])
+    session = AgentSession(session_id="desk-1")
+    await made.run(answer(await made.run("Go.", session=session)), session=session)
 
 
 async def _inner_asks(name: str, tool: Any) -> None:
@@ -186,6 +220,53 @@ PATHS = [
         ANSWERED,
         lambda: _background(is_asked_again=True),
         ROUTED,
+    ),
+    Path_("hosted", "A tool of the provider's needed an approval, and got it.", ANSWERED, _hosted, ROUTED),
+    Path_("hosted-resumed", "The provider's result shows that its tool ran.", UNPROVEN, _hosted, ROUTED, judged=1),
+    Path_(
+        "hosted-not-shown",
+        "Nothing shows whether the provider's tool ran after the yes, and that says nothing.",
+        UNPROVEN,
+        lambda: _hosted(is_shown=False),
+        ROUTED,
+        judged=1,
+    ),
+    Path_(
+        "approved-by-rule",
+        "A rule of the program's approved both calls, and nobody waited.",
+        UNPROVEN,
+        lambda: _by_rule(is_ruled=True),
+    ),
+    Path_(
+        "approved-one-by-one",
+        "Two calls, asked for one after the other: the first waits until the second is answered.",
+        ANSWERED,
+        lambda: _by_rule(is_ruled=False),
+        ROUTED,
+    ),
+    Path_(
+        "approved-second",
+        "The run that brought the first answer waited for the second.",
+        ANSWERED,
+        lambda: _by_rule(is_ruled=False),
+        ROUTED,
+        judged=1,
+    ),
+    Path_(
+        "approved-both",
+        "With the second answer both calls ran, and the model finished.",
+        UNPROVEN,
+        lambda: _by_rule(is_ruled=False),
+        ROUTED,
+        judged=2,
+    ),
+    Path_(
+        "bound-after-approval",
+        "The round trips were used up before the approval: after it the model was asked once more without tools.",
+        ("BOUNDED_STOP", "step_limit"),
+        _bound_after_approval,
+        ROUTED,
+        judged=1,
     ),
     Path_(
         "inner-asks",

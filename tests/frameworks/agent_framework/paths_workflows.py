@@ -176,15 +176,23 @@ async def _leaves(workflow: Workflow, kind: str) -> None:
     await stream.close()
 
 
-def _functional() -> Any:
+def _functional(kind: str = "returns") -> Any:
     """A workflow that is a function; the oldest version has none."""
     theirs = importlib.import_module("agent_framework._workflows._functional")
 
-    async def desk(text: str) -> str:
-        return text
+    async def desk(text: str, ctx: theirs.RunContext) -> str:  # type: ignore[name-defined]  # a module of theirs
+        if kind == "raises":
+            raise Scripted(text)
+        return await ctx.request_info(text, str, request_id="question-1") if kind == "asks" else text
 
     made = theirs.workflow(desk)
     return made.build() if hasattr(made, "build") else made
+
+
+async def _function_answered() -> None:
+    made = _functional("asks")
+    await made.run("Go.")
+    await made.run(responses={"question-1": "canary-7f3a"})
 
 
 PATHS = [
@@ -208,6 +216,16 @@ PATHS = [
         UNPROVEN,
         lambda: graph(WorkflowExecutor(_two(), id="inner"), Ends(id="outer")).run("Go."),
     ),
+    Path_(
+        "workflow-function-fails",
+        "A workflow that is a function raised.",
+        ("FAILED", "host_error"),
+        lambda: failing(_functional("raises").run("canary-7f3a")),
+    ),
+    Path_(
+        "workflow-function-asks", "One that is a function asks a person.", OPEN, lambda: _functional("asks").run("Go.")
+    ),
+    Path_("workflow-function-answered", "And goes on with the answer.", ANSWERED, _function_answered, ROUTED),
     Path_("workflow-function", "A workflow that is a function.", UNPROVEN, lambda: _functional().run("Go.")),
     Path_(
         "workflow-loops",

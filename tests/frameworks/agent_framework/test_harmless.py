@@ -146,10 +146,11 @@ async def _leaves(seen: Seen) -> None:
     stream = seen.agent(call(), say()).run("Go.", stream=True)
     stream.with_cleanup_hook(lambda: seen.told.append("cleaned"))
     seen.tell(await anext(stream))
-    if hasattr(stream, "close"):  # 1.0 has none
+    if hasattr(stream, "close"):
         await stream.close()
-    del stream
-    gc.collect()
+    else:  # 1.0 has none
+        del stream
+        gc.collect(1)
 
 
 async def _cancels(seen: Seen) -> None:
