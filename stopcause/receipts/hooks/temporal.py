@@ -1,8 +1,8 @@
 """Temporal: where it is listened to, and what a program may use of it by name.
 
-Workers are given an interceptor, which is Temporal's own listening point; a client that waits for the result of a workflow
-is wrapped, because an execution that is terminated or timed out by the server runs no code of a worker's. In the sandbox
-of workflows this package is passed through: it is the same one inside.
+Workers are given an interceptor, which is Temporal's own listening point. A client that waits for a workflow's result
+is wrapped, because an execution that is terminated or timed out by the server runs no code of a worker's. Workflows run
+in a sandbox that imports everything anew; this package is passed through, so that it is the same one inside.
 
     from stopcause.receipts.hooks import temporal
 

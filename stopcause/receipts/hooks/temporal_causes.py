@@ -1,7 +1,7 @@
 """Temporal: what its failures mean. Tables, and how a chain of failures is looked up.
 
-Sources: `temporalio/exceptions.py`, and in `worker/_workflow_instance.py` `_run_top_level_workflow_function` (what fails
-a workflow, what cancels it, what fails only a task of it), of temporalio 1.35, each compared with 1.20.
+Sources: `temporalio/exceptions.py`, and `_run_top_level_workflow_function` in `worker/_workflow_instance.py` (what ends
+a workflow, and what only fails a task of it), of temporalio 1.35, each compared with 1.20.
 """
 
 from __future__ import annotations

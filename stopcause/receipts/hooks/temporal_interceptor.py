@@ -53,7 +53,7 @@ class _Inbound(worker.WorkflowInboundInterceptor):
     def init(self, outbound: Foreign) -> None:
         self._execution: Execution | None = None
         self._is_new = True
-        super().init(_Outbound(outbound, self))
+        super().init(_Outbound(outbound, self) if self.hook.is_tested else outbound)
 
     async def execute_workflow(self, input: Foreign) -> Foreign:  # noqa: A002 - Temporal's name
         return await wrapping.watched(self.hook, super().execute_workflow, lambda *_: self.execution())(input)

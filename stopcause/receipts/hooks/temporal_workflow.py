@@ -10,6 +10,7 @@ Not here: where this is listened to (`temporal_interceptor`), and what a workflo
 from __future__ import annotations
 
 import functools
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Self
 from weakref import WeakValueDictionary
 
@@ -24,7 +25,7 @@ from stopcause.receipts.identifiers import is_personal
 from stopcause.receipts.vocabulary import ApprovalKind, Boundary, LimitKind, Sign, StopCause
 
 if TYPE_CHECKING:
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
     from stopcause.receipts.hooks.call import Foreign
     from stopcause.receipts.hooks.guard import Hook
@@ -62,8 +63,8 @@ class Execution(call.Call):
         run.thread_id = info.workflow_id
         run.step_unit = "activity"
         run.is_durable = True
-        if info.parent is not None:
-            run.parent_run_id = self._run_of(info.parent.run_id)
+        if (parent := self.hook.read(run, info, "parent.run_id", str) if info.parent else None) is not None:
+            run.parent_run_id = self._run_of(parent)
         self._limit()
         is_next = self._is_next()
         if is_next:
@@ -102,12 +103,14 @@ class Execution(call.Call):
         return bool(self.info.continued_run_id) and self.info.attempt <= 1 and not self.info.cron_schedule
 
     def _limit(self) -> None:
-        bounds = [("run_timeout", self.info.run_timeout), ("execution_timeout", self.info.execution_timeout)]
-        for name, bound in bounds:
-            if bound is not None and _seconds(bound) > 0:
-                self.run.limit(name, LimitKind.TIME, _seconds(bound), unit="s")
-        left = [_seconds(bound) for _, bound in bounds if bound is not None and _seconds(bound) > 0]
-        self.run.lease_s = min(left, default=None)
+        """Its own bounds. The shorter one is how long it can live without any sign of life."""
+        bounds: list[float] = []
+        for name in ("run_timeout", "execution_timeout"):
+            bound = self.hook.read(self.run, self.info, name, timedelta)
+            if bound:  # 0 is none
+                bounds.append(bound.total_seconds())
+                self.run.limit(name, LimitKind.TIME, bounds[-1], unit="s")
+        self.run.lease_s = min(bounds, default=None)
 
     # How it goes ------------------------------------------------------------------------------------------------------
 
@@ -326,10 +329,6 @@ def _error_of(handle: Foreign) -> BaseException | None:
 
 def _is_cancelled(error: BaseException) -> bool:
     return failure_of(error).reason == "cancelled"
-
-
-def _seconds(bound: timedelta) -> float:
-    return bound.total_seconds()
 
 
 def _ns(moment: datetime) -> int:

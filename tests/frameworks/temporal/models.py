@@ -66,7 +66,7 @@ def one_of(workflow: Any, *args: Any, **options: Any) -> Callable[[Client, How],
     """Runs a workflow to its end."""
 
     async def way(client: Client, how: How) -> Any:
-        return await client.execute_workflow(workflow.run, args=list(args), **how, **options)
+        return await client.execute_workflow(workflow.run, args=list(args), **{**how, **options})
 
     return way
 

@@ -53,7 +53,7 @@ async def _fails_task(client: Client, how: How) -> None:
 
 
 async def _breaks_then(client: Client, how: How) -> Any:
-    handle = await client.start_workflow("Changing", **how)
+    handle = await client.start_workflow("Changing", **how, task_timeout=timedelta(seconds=1))
     await fails(client, how["id"])
     return handle
 
@@ -66,6 +66,11 @@ async def _signals(handle: Any) -> None:
 async def _cancels(handle: Any) -> None:
     await handle.cancel()
     await handle.result()
+
+
+async def _differs(_: Any) -> None:
+    """Tries of the task that fail in the SDK itself, before any code of the workflow's is asked."""
+    await asyncio.sleep(0.3)
 
 
 async def _result(handle: Any) -> None:
@@ -205,5 +210,11 @@ PATHS = [
         "A bug failed a task, until a worker came that has the mended code.",
         UNPROVEN,
         after_another(made.Broken, made.Mended, _breaks_then, _result),
+    ),
+    Path_(
+        "history-differs",
+        "Code came that does other things than the history says: the task fails, and it stays open.",
+        OPEN,
+        after_another(made.Broken, made.Different, _breaks_then, _differs),
     ),
 ]
