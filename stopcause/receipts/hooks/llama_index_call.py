@@ -212,15 +212,12 @@ class WorkflowCall(call.Call):
 
     def idle(self) -> None:
         """Nothing moves; what it waits for comes from outside."""
-        if not self._runner.state.is_running:
-            return
         accepted = [kind for step in self._runner.state.config.steps.values() for kind in step.accepted_events]
         self.waits.idle(accepts_human=any(is_a(kind, "HumanResponseEvent") for kind in accepted))
 
     def is_idle(self) -> bool:
         """Whether nothing moves. For 2.10, which has no event for that: asked before its loop waits."""
-        runner = self._runner
-        return bool(runner.state.is_running and runner.queue.empty() and not _is_busy(runner.state))
+        return bool(self._runner.queue.empty() and not _is_busy(self._runner.state))
 
     # Models -----------------------------------------------------------------------------------------------------------
 

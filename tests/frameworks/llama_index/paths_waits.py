@@ -126,6 +126,34 @@ def resumed_and_waits(make: Make) -> Run:
     return run
 
 
+_left: list[tuple[asyncio.AbstractEventLoop, Any]] = []
+
+
+def stands_still(make: Make) -> Callable[[], None]:
+    """It waits, and its process does nothing more: what an operator sees of it meanwhile, or after a crash."""
+
+    def run() -> None:
+        loop = asyncio.new_event_loop()
+        handler = loop.run_until_complete(_begun(make))
+        loop.run_until_complete(asked_of(handler))
+        _left.append((loop, handler))
+
+    return run
+
+
+async def _begun(make: Make) -> Any:
+    return _handler(make(3600))
+
+
+def let_go() -> None:
+    """Ends what stood still."""
+    while _left:
+        loop, handler = _left.pop()
+        loop.run_until_complete(handler.cancel_run())
+        loop.run_until_complete(failing(handler))
+        loop.close()
+
+
 async def _elsewhere() -> None:
     """A state that this process has not seen being kept, as after a restart."""
     made = flows.WaitsFor(timeout=5)
@@ -181,6 +209,40 @@ def _waits_for(timeout: float | None) -> Any:
 
 
 PATHS = [
+    Path_(
+        "required",
+        "A step returned a question; the run is open, and waits.",
+        ("WAITING_UNROUTED", "owner"),
+        stands_still(_required),
+    ),
+    Path_(
+        "required-routed",
+        "The same, with somebody named who answers; only the live process can take the answer.",
+        ("WAITING_UNROUTED", "resume_token"),
+        stands_still(_required),
+        ROUTED,
+    ),
+    Path_(
+        "required-named",
+        "The question names who answers and what resumes it, under keys that are allowed.",
+        ("WAITING", "input_required"),
+        stands_still(_required),
+        {**ROUTED, **NAMED},
+    ),
+    Path_(
+        "waiter-overdue",
+        "A step waits in its middle, and nobody answered in time.",
+        ("WAITING_UNROUTED", "overdue"),
+        stands_still(lambda _: flows.WaitsFor(timeout=None)),
+        {**ROUTED, **NAMED},
+        after_s=7200,
+    ),
+    Path_(
+        "waiter",
+        "A step waits in its middle; the run is open.",
+        ("WAITING_UNROUTED", "owner"),
+        stands_still(_waits_for),
+    ),
     Path_("required-answered", "A step returned a question, and somebody answered it.", UNPROVEN, answered(_required)),
     Path_(
         "required-expired",
