@@ -88,7 +88,7 @@ def ended(run: Run, update: Foreign, *, task_id: str | None = None, context_id: 
         run.say(StopCause.UNKNOWN, Rank.SIGNAL, Boundary.EVENT_STREAM, reason="state_unknown")
 
 
-def resumed(run: Run, task_id: str, run_id: str | None = None) -> None:
+def resumed(run: Run, task_id: str | None, run_id: str | None = None) -> None:
     """Says on a run that its message continues a task. Never raises.
 
     Args:
@@ -96,6 +96,9 @@ def resumed(run: Run, task_id: str, run_id: str | None = None) -> None:
         task_id: Which task.
         run_id: The run that waited; known here where it was in this process.
     """
+    if not isinstance(task_id, str) or not task_id:
+        run.find("refused_value", "a2a.resumed")
+        return
     waited = run_id or _waiting.of(run.agent, task_id)
     for place in (run.agent, None):
         _waiting.forget(place, [task_id])

@@ -154,6 +154,13 @@ def test_a_run_that_answers_and_goes_on_waits_no_more(says_so: bool) -> None:
         assert (receipts.stopped.stop_cause, wait.decision) == ("natural", "answered")
 
 
+def test_a_task_without_an_id_is_not_taken_up() -> None:
+    with recorded() as receipts:
+        with stopcause.run("client") as run:
+            a2a.resumed(run, None)
+        assert [each.where for each in receipts.stopped.findings or ()] == ["a2a.resumed"]
+
+
 def test_no_content_comes_out() -> None:
     with recorded() as receipts:
         for form in FORMS.values():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -13,7 +14,16 @@ from a2a.server.events import EventQueue
 from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes import create_jsonrpc_routes
 from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
-from a2a.types import AgentCapabilities, AgentCard, AgentInterface, Role, SendMessageRequest, StreamResponse, TaskState
+from a2a.types import (
+    AgentCapabilities,
+    AgentCard,
+    AgentInterface,
+    Role,
+    SendMessageConfiguration,
+    SendMessageRequest,
+    StreamResponse,
+    TaskState,
+)
 from starlette.applications import Starlette
 
 import stopcause
@@ -21,7 +31,6 @@ from stopcause.receipts import a2a
 
 URL = "http://agent.example/"
 MARK = "canary-7f3a is here"
-FINAL = TaskState.TASK_STATE_COMPLETED
 
 
 class Clerk(AgentExecutor):
@@ -50,6 +59,18 @@ class Clerk(AgentExecutor):
         await TaskUpdater(event_queue, context.task_id, context.context_id).cancel()
 
 
+class Slow(Clerk):
+    """Works longer than anybody waits."""
+
+    async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+        assert context.task_id is not None
+        assert context.context_id is not None
+        with stopcause.run("clerk"):
+            await event_queue.enqueue_event(new_task(context.task_id, context.context_id, _SUBMITTED))
+            await TaskUpdater(event_queue, context.task_id, context.context_id).start_work()
+            await asyncio.sleep(5)
+
+
 _SUBMITTED = TaskState.TASK_STATE_SUBMITTED
 
 
@@ -69,8 +90,11 @@ async def client_of(executor: AgentExecutor, *, streaming: bool = True) -> Async
         yield ClientFactory(ClientConfig(streaming=streaming, httpx_client=http)).create(card)
 
 
-async def last_of(client: Client, task_id: str | None = None, context_id: str | None = None) -> StreamResponse:
-    """Sends a message, and gives the last update that says where the task stands."""
+async def last_of(
+    client: Client, task_id: str | None = None, context_id: str | None = None, *, waits: bool = True
+) -> StreamResponse:
+    """Sends a message, and gives the last update; or the first, where the client does not wait for the task."""
     message = new_text_message(MARK, task_id=task_id, context_id=context_id, role=Role.ROLE_USER)
-    updates = [update async for update in client.send_message(SendMessageRequest(message=message))]
+    how = SendMessageConfiguration(return_immediately=not waits)
+    updates = [update async for update in client.send_message(SendMessageRequest(message=message, configuration=how))]
     return updates[-1]

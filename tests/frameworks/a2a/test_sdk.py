@@ -13,7 +13,7 @@ from google.protobuf.json_format import MessageToDict
 import stopcause
 from stopcause.receipts import a2a, model
 from stopcause.receipts.testing import Recorded, recorded
-from tests.frameworks.a2a.service import Clerk, client_of, last_of
+from tests.frameworks.a2a.service import Clerk, Slow, client_of, last_of
 
 STATE = TaskState.Value
 COMPLETED, INPUT = STATE("TASK_STATE_COMPLETED"), STATE("TASK_STATE_INPUT_REQUIRED")
@@ -95,12 +95,24 @@ def test_a_task_that_asked_is_taken_up_by_the_next_message() -> None:
             assert resumed.answers == (wait.resume_token,)
 
 
-def test_a_task_that_is_left_working_waits_for_another_system() -> None:
+def test_a_task_that_is_left_working_waits_for_another_system_and_can_be_canceled() -> None:
+    async def program() -> None:
+        async with client_of(Slow(), streaming=False) as client:
+            with stopcause.run("caller") as run:
+                left = await last_of(client, waits=False)
+                a2a.ended(run, left)
+            task_id = a2a.read(left).task_id
+            with stopcause.run("caller") as run:
+                a2a.resumed(run, task_id)
+                a2a.ended(run, await client.cancel_task(CancelTaskRequest(id=task_id)))
+
     with recorded() as receipts:
-        with stopcause.run("caller") as run:
-            a2a.ended(run, Task(id="t-1", status=TaskStatus(state=STATE("TASK_STATE_WORKING"))))
-        (wait,) = receipts.stopped.approvals or ()
-        assert (receipts.stopped.stop_cause, wait.kind, wait.resume_token) == ("external_pending", "external", "t-1")
+        asyncio.run(program())
+        (clerk,), (left, canceled) = _of(receipts, "clerk"), _of(receipts, "caller")
+    (wait,) = left.approvals or ()
+    assert (left.stop_cause, wait.kind, wait.resumable) == ("external_pending", "external", True)
+    assert (canceled.stop_cause, canceled.resumes_run_id) == ("caller_abort", left.run_id)
+    assert (clerk.stop_cause, clerk.reason_code) == ("caller_abort", "cancelled")
 
 
 def test_a_task_that_the_client_cancels() -> None:
