@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 open_call: ContextVar[Call | None] = ContextVar("stopcause_crewai_call", default=None)
 open_turn: ContextVar[Turn | None] = ContextVar("stopcause_crewai_turn", default=None)
+is_guarding: ContextVar[bool] = ContextVar("stopcause_crewai_guarding", default=False)
 
 # As providers call their counts; CrewAI hands them on as they are (`UsageMetrics.from_provider_dict`).
 _INPUT = ("prompt_tokens", "input_tokens", "prompt_token_count", "inputTokens")
@@ -71,6 +72,7 @@ class Call(call.Call):
 
     def __exit__(self, *_: object) -> None:
         super().__exit__()
+        is_guarding.set(False)  # a guardrail that raises is not told to have come back, in some versions
         if self._outer_token is not None:
             with contextlib.suppress(ValueError):  # finalised in another context, which is gone with its variable
                 open_call.reset(self._outer_token)
@@ -140,8 +142,13 @@ class Call(call.Call):
             self.last_tool = tool.name
         return tool
 
+    def _checks(self, _source: Foreign, event: Foreign) -> None:
+        """A guardrail begins to look. One that is a text asks a model, by an agent of CrewAI's own: that is no run."""
+        is_guarding.set(event.guardrail_type in ("llm", "hallucination"))
+
     def _checked(self, _source: Foreign, event: Foreign) -> None:
         """A guardrail looked at an answer. One that it refuses is thrown away, and so is how the answer came."""
+        is_guarding.set(False)
         self.is_guardrail_passed = event.success is True
         if not self.is_guardrail_passed:
             self.forced, self.is_done_by_tool = None, False
@@ -176,6 +183,7 @@ class Call(call.Call):
         "ToolUsageFinishedEvent": _tool_came_back,
         "ToolUsageErrorEvent": _tool_failed,
         "ToolSelectionErrorEvent": _tool_unknown,
+        "LLMGuardrailStartedEvent": _checks,
         "LLMGuardrailCompletedEvent": _checked,
         "TaskCompletedEvent": _task_done,
         "MethodExecutionFinishedEvent": _method_done,

@@ -10,7 +10,7 @@ import asyncio
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from stopcause.receipts.hooks.crewai_call import Call
+from stopcause.receipts.hooks.crewai_call import Call, is_guarding
 from stopcause.receipts.vocabulary import ApprovalKind, OutputShape, StopCause
 
 if TYPE_CHECKING:
@@ -32,8 +32,10 @@ def begin_crew(hook: Hook, waiting: Waiting[str], crew: Foreign, args: Args, kwa
 
 
 def begin_agent(hook: Hook, waiting: Waiting[str], agent: Foreign, args: Args, kwargs: Kwargs) -> Call | None:
-    """An agent begins alone, from a coroutine or from a plain function."""
-    return None if _is_restored(args, kwargs) else _begun(AgentCall, hook, waiting, agent, {})
+    """An agent begins alone, from a coroutine or from a plain function; not the one that is a guardrail."""
+    if is_guarding.get() or _is_restored(args, kwargs):
+        return None
+    return _begun(AgentCall, hook, waiting, agent, {})
 
 
 def begin_agent_plainly(hook: Hook, waiting: Waiting[str], agent: Foreign, args: Args, kwargs: Kwargs) -> Call | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stopcause.receipts.hooks.crewai_call import open_call, open_turn
+from stopcause.receipts.hooks.crewai_call import is_guarding, open_call, open_turn
 from stopcause.receipts.vocabulary import ApprovalKind
 
 if TYPE_CHECKING:
@@ -23,13 +23,13 @@ class Turn:
 
     def __init__(self, hook: Hook, executor: Foreign, *, is_forced: bool) -> None:
         self._hook = hook
-        self.call = open_call.get()
+        self.call = None if is_guarding.get() else open_call.get()
         self.executor = executor
         self.is_forced = is_forced
         self.is_told = False
 
     def __enter__(self) -> None:
-        self._token = open_turn.set(self)
+        self._token = open_turn.set(None if self.call is None else self)
         if self.call is not None and not self.call.is_over:
             with self._hook.guard("turn_begins"):
                 self.call.turn_begins(self)

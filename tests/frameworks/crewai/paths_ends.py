@@ -103,6 +103,13 @@ def _parallel_tasks() -> None:
     _two_tasks(agent(say(pause=0.05)), agent(say(pause=0.2)), async_execution=True).kickoff()
 
 
+def _parallel_tools() -> None:
+    both = call()._replace(
+        calls=(("look_up", "call-1", "{}"), ("breaks", "call-2", "{}"), ("look_up", "call-3", AGAIN))
+    )
+    crew(both, say()).kickoff()
+
+
 def _hierarchical() -> None:
     hand = '{"task": "canary-7f3a", "context": "canary-7f3a", "coworker": "reader"}'
     manager = agent(call("delegate_work_to_coworker", hand), say(), tools=[], role="canary-7f3a chief")
@@ -179,6 +186,14 @@ async def _cancelled() -> None:
     await _quietly(running)
 
 
+async def _thread_goes_on() -> None:
+    """Only the coroutine is cancelled; nothing can stop the thread, which finishes its work."""
+    running = asyncio.create_task(crew(call(), say(pause=0.2)).kickoff_async())
+    await asyncio.sleep(0.1)
+    running.cancel()
+    await _quietly(running)
+
+
 def _too_slow(*turns: Any) -> None:
     failing(crew(*turns, of={"max_execution_time": 1}).kickoff)
 
@@ -219,6 +234,7 @@ PATHS = [
         lambda: _two_tasks(agent(say()), agent(call(), say())).kickoff(),
     ),
     Path_("parallel-tasks", "Two tasks beside each other are one run.", UNPROVEN, _parallel_tasks),
+    Path_("parallel-tools", "Three calls of one turn run beside each other; one fails.", UNPROVEN, _parallel_tools),
     Path_("hierarchical", "A manager hands the task to a coworker, as by a tool.", UNPROVEN, _hierarchical),
     Path_("side-by-side", "Two crews at once are two runs; the second is judged.", UNPROVEN, _side_by_side, judged=1),
     Path_("crew-in-a-tool", "A tool runs another crew: its run is a child.", UNPROVEN, _crew_in_a_tool, judged=1),
@@ -303,6 +319,9 @@ PATHS = [
     ),
     Path_(
         "cancelled", "Its task was cancelled while the model answered.", ("BOUNDED_STOP", "caller_abort"), _cancelled
+    ),
+    Path_(
+        "thread-goes-on", "The coroutine was cancelled, and the thread behind it finished.", UNPROVEN, _thread_goes_on
     ),
     Path_(
         "timed-out",

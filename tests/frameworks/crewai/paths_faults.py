@@ -79,6 +79,12 @@ def _guarded_alone() -> None:
     )
 
 
+def _guarded_by_model(verdict: str) -> Any:
+    """The guardrail is a text, and the agent's model is asked whether the answer keeps to it."""
+    turns = [say(), say(f'{{"valid": {verdict}, "feedback": "canary-7f3a"}}', finish="length")]
+    return crew(*turns, doing={"guardrail": "canary-7f3a: be kind", "guardrail_max_retries": 0})
+
+
 def _guarded_once() -> None:
     passes = iter([False, True])
     crew(say("No."), say(), doing={"guardrail": lambda output: (next(passes), output.raw)}).kickoff()
@@ -128,6 +134,11 @@ def _before_raises() -> None:
 
 def _after_raises() -> None:
     failing(crew(say(), after_kickoff_callbacks=[_raises]).kickoff)
+
+
+async def _in_a_loop() -> None:
+    """Agents cannot be run plainly there; CrewAI says so, and the program wanted `akickoff`."""
+    failing(crew(say()).kickoff)
 
 
 def _no_such_input() -> None:
@@ -213,6 +224,18 @@ PATHS = [
     Path_(
         "guardrail-alone", "An agent's guardrail refused every answer.", ("BOUNDED_STOP", "guardrail"), _guarded_alone
     ),
+    Path_(
+        "guardrail-by-model",
+        "A guardrail that asks a model let it pass.",
+        UNPROVEN,
+        lambda: _guarded_by_model("true").kickoff(),
+    ),
+    Path_(
+        "guardrail-by-model-refuses",
+        "A guardrail that asks a model refused the answer.",
+        ("BOUNDED_STOP", "guardrail"),
+        lambda: failing(_guarded_by_model("false").kickoff),
+    ),
     Path_("guardrail-once", "A task's guardrail refused one answer, and took the next.", UNPROVEN, _guarded_once),
     Path_(
         "guardrail-faulty",
@@ -249,6 +272,7 @@ PATHS = [
     Path_(
         "after-raises", "The program's own callback after the kickoff raised.", ("FAILED", "host_error"), _after_raises
     ),
+    Path_("in-a-loop", "The plain call inside of an event loop is refused.", ("FAILED", "host_error"), _in_a_loop),
     Path_("input-missing", "A task needs an input that was not given.", ("FAILED", "input_rejected"), _no_such_input),
     Path_("input-refused", "What was given as inputs is none.", ("FAILED", "input_rejected"), _wrong_input),
 ]
