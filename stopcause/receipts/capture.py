@@ -204,7 +204,8 @@ def begin(
         made = outer
         made.agent = made.agent or agent
     else:
-        made = Run(writer(), _config, agent)
+        is_silent = outer is not None and outer.writer is None  # an engine runs its history again: all is told already
+        made = Run(None if is_silent else writer(), _config, agent)
         if outer is not None:
             outer.went_on()
             made.be_child_of(outer)

@@ -69,9 +69,9 @@ def progressed(run: Run, at_ns: int, sign: str, steps: int | None) -> Draft:
     return draft
 
 
-def executed(run: Run, approval_id: str, at_ns: int) -> Draft:
+def executed(run: Run, waiting: str, approval_id: str, at_ns: int) -> Draft:
     """That the gated call of another run has run, in this one."""
-    return _about_wait(run, run.resumes_run_id, at_ns, {"approval_id": approval_id, "executed": True})
+    return _about_wait(run, waiting, at_ns, {"approval_id": approval_id, "executed": True})
 
 
 def decided(run: Run, approval_id: str, decision: str, at_ns: int) -> Draft:

@@ -137,8 +137,13 @@ class Waits(Notes):
         return named is not None and known is not None
 
     @harmless
-    def executed(self, approval_id: str) -> None:
-        """The call that an approval gated has run, in this run: the one that waited, or one that resumes it."""
+    def executed(self, approval_id: str, run_id: str | None = None) -> None:
+        """The call that an approval gated has run, in this run: the one that waited, or one that resumes it.
+
+        Args:
+            approval_id: The approval.
+            run_id: The run that waited, where that is neither this one nor the one that it resumes.
+        """
         if (named := ids.id_text(approval_id)) is None:
             self.find("refused_value", "executed")
             return
@@ -147,7 +152,7 @@ class Waits(Notes):
         if named not in self.ran and len(self.ran) < MOST_NOTED:
             self.ran += (named,)
         if self.writer is not None:
-            self.writer.executed(self, named, time.time_ns())
+            self.writer.executed(self, named, ids.id_text(run_id), time.time_ns())
 
     @harmless
     def expired(self, approval_id: str) -> None:

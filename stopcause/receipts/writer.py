@@ -86,9 +86,9 @@ class Writer:
         """A run got somewhere."""
         self._put((self._progress, run, at_ns, sign, run.steps))
 
-    def executed(self, run: Notes, approval_id: str, at_ns: int) -> None:
-        """A gated call of the run that this one resumes has run."""
-        self._put((self._execute, run, approval_id, at_ns))
+    def executed(self, run: Notes, approval_id: str, waiting: str | None, at_ns: int) -> None:
+        """A gated call of another run, `waiting` or the one that this one resumes, has run."""
+        self._put((self._execute, run, approval_id, waiting, at_ns))
 
     def decided(self, run: Notes, approval_id: str, decision: str, at_ns: int) -> None:
         """A decision on a wait of the run that this one resumes became known."""
@@ -302,8 +302,9 @@ class Writer:
     def _progress(self, run: Run, at_ns: int, sign: str, steps: int | None) -> list[Draft]:
         return [records.progressed(_next(run), at_ns, sign, steps)]
 
-    def _execute(self, run: Run, approval_id: str, at_ns: int) -> list[Draft]:
-        return [records.executed(run, approval_id, at_ns)] if run.resumes_run_id else []
+    def _execute(self, run: Run, approval_id: str, waiting: str | None, at_ns: int) -> list[Draft]:
+        waiting = waiting or run.resumes_run_id
+        return [records.executed(run, waiting, approval_id, at_ns)] if waiting else []
 
     def _decide(self, run: Run, approval_id: str, decision: str, at_ns: int) -> list[Draft]:
         return [records.decided(run, approval_id, decision, at_ns)] if run.resumes_run_id else []

@@ -11,7 +11,7 @@ import pytest
 import stopcause
 from stopcause.receipts import capture, model
 from stopcause.receipts.causes import Rank
-from stopcause.receipts.run import Run
+from stopcause.receipts.run import Run, current
 from stopcause.receipts.testing import Recorded, recorded
 from stopcause.receipts.vocabulary import Boundary, StopCause
 from tests.support.captured import verdict_of
@@ -101,6 +101,15 @@ def test_a_finding_of_an_open_run_is_on_record_at_once(receipts: Recorded) -> No
         assert [(each.code, each.where) for each in sign.findings or ()] == [("task_failed", "ValueError")]
 
 
+def test_what_ran_was_another_run_s_than_the_one_that_is_resumed(receipts: Recorded) -> None:
+    with stopcause.run("a", resumes="r-2") as run:
+        run.executed("q-1", "r-1")
+        run.executed("q-2")
+
+    told = [each for each in receipts.records if isinstance(each, model.ApprovalUpdated)]
+    assert [(each.run_id, each.approval.approval_id) for each in told] == [("r-1", "q-1"), ("r-2", "q-2")]
+
+
 # Durable runs ---------------------------------------------------------------------------------------------------------
 
 
@@ -144,3 +153,15 @@ def test_the_death_of_a_process_is_not_that_of_a_durable_run(tmp_path: Path) -> 
         "r-2": "UNCERTAIN run_open",
         "r-3": "FALSE_COMPLETE no_contract",
     }
+
+
+def test_what_an_engine_runs_again_is_not_recorded_again(receipts: Recorded) -> None:
+    run = durable("w-1").start()
+    run.writer = None
+    token = current.set(run)
+    inner = capture.begin("stopcause.other", "other", "1.0", "b").start()
+    inner.end()
+    current.reset(token)
+
+    assert [each.run_id for each in receipts.records if isinstance(each, model.RunStarted)] == ["w-1"]
+    assert len(receipts.records) == 1
