@@ -55,6 +55,7 @@ STATES: Mapping[str, State] = {
 _BY_NUMBER = {state.number: word for word, state in STATES.items() if state.number is not None}
 _PREFIX = "task-state-"
 _MESSAGE = "completed"  # an agent may answer with a message and make no task: that is all there is
+_UNKNOWN = "state_unknown"
 _INSIDE = ("task", "status_update", "statusUpdate", "message", "msg", "root", "result")  # of responses and envelopes
 
 # By agent and task, the run that waits for the task's next message: a client and a service may be in one process. By
@@ -85,7 +86,7 @@ def ended(run: Run, update: Foreign, *, task_id: str | None = None, context_id: 
         _say(run, seen._replace(task_id=seen.task_id or task_id, context_id=seen.context_id or context_id))
     except Exception:  # noqa: BLE001 - an object like no other: then nobody knows where the task stood
         run.find("refused_value", "a2a.ended")
-        run.say(StopCause.UNKNOWN, Rank.SIGNAL, Boundary.EVENT_STREAM, reason="state_unknown")
+        run.say(StopCause.UNKNOWN, Rank.SIGNAL, Boundary.EVENT_STREAM, reason=_UNKNOWN)
 
 
 def resumed(run: Run, task_id: str | None, run_id: str | None = None) -> None:
@@ -113,15 +114,21 @@ def _say(run: Run, seen: Update) -> None:
     if any(wait["approval_id"] == seen.task_id and "state" not in wait for wait in run.waits):
         run.decided(seen.task_id or "", Decision.ANSWERED)  # it asked before, and went on
     state = STATES.get(seen.state or "")
-    if state is not None and state.wait is not None:
+    if state is None:
+        _say_unknown(run, seen.state)
+    elif state.wait is not None:
         _wait(run, seen.task_id, state.wait)
-        return
-    cause, reason = (StopCause.UNKNOWN, "state_unknown") if state is None else (state.cause, None)
-    if seen.state is None:
-        cause, reason = StopCause.STREAM_TRUNCATED, "no_state"
-    elif state is None:
-        run.find("vocabulary_new", seen.state if is_identifier(seen.state) else None)
-    run.say(cause or StopCause.UNKNOWN, Rank.SIGNAL, Boundary.EVENT_STREAM, reason=reason, aborted=cause in ABORTED)
+    elif state.cause is not None:
+        run.say(state.cause, Rank.SIGNAL, Boundary.EVENT_STREAM, aborted=state.cause in ABORTED)
+
+
+def _say_unknown(run: Run, state: str | None) -> None:
+    """A state that a later version has, or none: the stream was cut off before it said where the task stands."""
+    if state is None:
+        run.say(StopCause.STREAM_TRUNCATED, Rank.SIGNAL, Boundary.EVENT_STREAM, reason="no_state")
+    else:
+        run.find("vocabulary_new", state if is_identifier(state) else None)
+        run.say(StopCause.UNKNOWN, Rank.SIGNAL, Boundary.EVENT_STREAM, reason=_UNKNOWN)
 
 
 def _wait(run: Run, task_id: str | None, kind: ApprovalKind) -> None:
@@ -160,7 +167,7 @@ def word(state: Foreign) -> str | None:
     if not isinstance(value, str):
         return None
     plain = value.lower().replace("_", "-").removeprefix(_PREFIX)
-    return {"cancelled": "canceled"}.get(plain, plain) if plain in STATES or plain == "cancelled" else value
+    return plain if plain in STATES else value
 
 
 def _get(owner: Foreign, *names: str) -> Foreign:

@@ -11,7 +11,7 @@ from smolagents import ActionStep, Tool, tool
 
 import stopcause
 from tests.frameworks.harness import Path_
-from tests.frameworks.smolagents.models import agent, call, code, coder, done, failing
+from tests.frameworks.smolagents.models import agent, call, code, coder, done, failing, helper
 from tests.frameworks.smolagents.paths_ends import UNPROVEN
 
 ROUTED = {"route": {"owner": "finance", "due_s": 3600}}
@@ -69,6 +69,12 @@ def _asks_and_ends() -> None:
 def _asks_in_a_block() -> None:
     with stopcause.run("ticket-agent"):
         _asks()
+
+
+def _managed_asks() -> None:
+    """The agent that is called waits; the one that called it was told of an error, and went on."""
+    child = helper(call("refund", amount=5), tools=[refund()], step_callbacks={ActionStep: _stops})
+    agent(call("helper", task="x", additional_args={}), done(), managed_agents=[child]).run("Refund it.")
 
 
 def _answered(decision: str) -> None:
@@ -148,6 +154,21 @@ PATHS = [
         "A tool asked, and the model said done meanwhile: what was asked for is still open.",
         ("WAITING_UNROUTED", "owner"),
         _asks_and_ends,
+    ),
+    Path_(
+        "managed-asks",
+        "The agent that it called waits, of which it knows nothing: so it waits as well.",
+        ("WAITING_UNROUTED", "owner"),
+        _managed_asks,
+        ROUTED,
+    ),
+    Path_(
+        "managed-waits",
+        "The agent that it called waits, and is judged.",
+        ("WAITING", "tool_call"),
+        _managed_asks,
+        ROUTED,
+        judged=1,
     ),
     Path_("asks-in-a-block", "The block's run waits.", ("WAITING_UNROUTED", "owner"), _asks_in_a_block),
     Path_(
