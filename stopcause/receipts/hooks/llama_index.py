@@ -125,13 +125,14 @@ def _loop(hook: Hook, original: Foreign) -> Foreign:
     """The control loop's own run: that of `Workflow.run`, in whose context its task was made; of a server, another."""
 
     def begun(runner: Foreign, start_event: Foreign = None, *_: object, **__: object) -> WorkflowCall | None:
-        call = _opening.get()
-        if call is not None and call.takes(runner, start_event):
-            return call
-        made: WorkflowCall | None = _begun(hook, runner.workflow, start_event, None, is_continued=start_event is None)
+        made = _opening.get()
+        if made is None or not made.is_for(runner):
+            made = _begun(hook, runner.workflow, start_event, None, is_continued=start_event is None)
         if made is not None:
-            made.takes(runner, start_event)
-        return made
+            with hook.ending("takes", made.run):
+                made.takes(runner, start_event)
+                return made
+        return None
 
     return wrapping.watched(hook, original, begun)
 
@@ -253,7 +254,7 @@ def _models(hook: Hook) -> Undo:
     from llama_index_instrumentation import root_dispatcher
     from llama_index_instrumentation.event_handlers import BaseEventHandler
 
-    class Models(BaseEventHandler):  # type: ignore[misc]  # of a package that is not installed where types are checked
+    class Models(BaseEventHandler):
         """What models say."""
 
         def handle(self, event: Foreign, **_: Any) -> None:  # noqa: ANN401 - as the base class has it

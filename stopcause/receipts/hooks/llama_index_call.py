@@ -92,17 +92,17 @@ class WorkflowCall(call.Call):
     def bound(self, start_event: Foreign, *, is_continued: bool) -> None:
         """Bounds of its own; a workflow has none but its time."""
 
-    def takes(self, runner: Foreign, start_event: Foreign) -> bool:
-        """Whether it is the run of this control loop, which begins."""
-        if self._runner is not None or self.is_over or runner.workflow is not self.workflow:
-            return False
+    def is_for(self, runner: Foreign) -> bool:
+        """Whether this control loop, which begins, is its own: it has been made for this workflow and has none."""
+        return self._runner is None and not self.is_over and runner.workflow is self.workflow
+
+    def takes(self, runner: Foreign, start_event: Foreign) -> None:
+        """Its control loop begins."""
         self._runner = runner
         if self.hook.is_tested:
-            with self.hook.guard("takes"):
-                self._read_state(runner)
-                if start_event is None and not _is_busy(runner.state):
-                    self.idle()  # a state that was kept in a wait: the loop says nothing until something comes
-        return True
+            self._read_state(runner)
+            if start_event is None and not _is_busy(runner.state):
+                self.idle()  # a state that was kept in a wait: the loop says nothing until something comes
 
     def _read_state(self, runner: Foreign) -> None:
         """Of a state that was kept: the time that it has used, and what it waits for."""

@@ -1,5 +1,7 @@
 """What workflows had not in 2.10. Annotations are no strings here: the framework reads those of a step."""
 
+# ruff: noqa: ARG002 - a step's event decides when it is called, used or not
+
 from workflows import Workflow, catch_error, step
 from workflows.events import StartEvent, StepFailedEvent, StopEvent
 

@@ -46,7 +46,7 @@ def call(name: str = "look_up", call_id: str = "call-1", /, **given: Any) -> Tur
     return Turn(calls=((name, call_id, given),))
 
 
-class Scripted(FunctionCallingLLM):  # type: ignore[misc]  # the framework has no types where types are checked
+class Scripted(FunctionCallingLLM):
     """Plays turns, streamed or at once."""
 
     _turns: Any = PrivateAttr()
@@ -69,21 +69,21 @@ class Scripted(FunctionCallingLLM):  # type: ignore[misc]  # the framework has n
         return ChatResponse(message=message, delta=turn.text, raw=turn.raw)
 
     @llm_chat_callback()
-    async def achat(self, messages: Sequence[Any], **_: Any) -> Any:
+    async def achat(self, messages: Sequence[Any], **_: Any) -> Any:  # noqa: ARG002 - the decorator asks for it by name
         return await self._next()
 
     @llm_chat_callback()
-    async def astream_chat(self, messages: Sequence[Any], **_: Any) -> Any:
+    async def astream_chat(self, messages: Sequence[Any], **_: Any) -> Any:  # noqa: ARG002 - as above
         async def answer() -> AsyncGenerator[Any, None]:
             yield await self._next()
 
         return answer()
 
-    def get_tool_calls_from_response(self, response: Any, error_on_no_tool_call: bool = True, **_: Any) -> Any:
+    def get_tool_calls_from_response(self, response: Any, **_: Any) -> Any:
         calls = response.message.additional_kwargs.get("calls", ())
         return [ToolSelection(tool_id=call_id, tool_name=name, tool_kwargs=given) for name, call_id, given in calls]
 
-    def _prepare_chat_with_tools(self, tools: Any, user_msg: Any = None, chat_history: Any = None, **_: Any) -> Any:
+    def _prepare_chat_with_tools(self, _: Any, chat_history: Any = None, **__: Any) -> Any:
         return {"messages": chat_history or []}
 
     def chat(self, *_: Any, **__: Any) -> Any:

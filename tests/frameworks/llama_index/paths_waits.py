@@ -208,6 +208,13 @@ def _waits_for(timeout: float | None) -> Any:
     return flows.WaitsFor(timeout=timeout)
 
 
+async def _late() -> None:
+    handler = flows.Required(timeout=0.3).run()
+    await asked_of(handler)
+    _answer(handler, pause=5)
+    await failing(handler)
+
+
 PATHS = [
     Path_(
         "required",
@@ -262,7 +269,7 @@ PATHS = [
         "required-late-after",
         "Answered, and then the time was over while a step ran.",
         ("STUCK", "time_limit"),
-        lambda: _late(),
+        _late,
     ),
     Path_(
         "written-expired",
@@ -387,10 +394,3 @@ PATHS = [
         resumed(_clerk),
     ),
 ]
-
-
-async def _late() -> None:
-    handler = flows.Required(timeout=0.3).run()
-    await asked_of(handler)
-    _answer(handler, pause=5)
-    await failing(handler)

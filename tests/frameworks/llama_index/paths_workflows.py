@@ -35,11 +35,11 @@ def _made(kind: type, timeout: float | None, sets: dict[str, Any]) -> Any:
 
 
 def _asks(*turns: Turn) -> Run:
-    return lambda: runs(flows.Asks, sets={"model": Model(turns)})()
+    return runs(flows.Asks, sets={"model": Model(turns)})
 
 
 def _outer(inner: Callable[[], Any], timeout: float | None = 5) -> Run:
-    return lambda: runs(flows.Outer, timeout, sets={"inner": inner})()
+    return runs(flows.Outer, timeout, sets={"inner": inner})
 
 
 def _inner(kind: type, timeout: float | None = 5, **given: Any) -> Callable[[], Any]:
