@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 from stopcause.receipts import imports
 from stopcause.receipts.hooks import agent_framework_agent, agent_framework_streams, agent_framework_workflow, wrapping
-from stopcause.receipts.hooks.agent_framework_agent import AgentCall, ModelCall, loop_call
+from stopcause.receipts.hooks.agent_framework_agent import AgentCall, loop_call
 from stopcause.receipts.hooks.agent_framework_call import open_call
+from stopcause.receipts.hooks.agent_framework_model import ModelCall
 from stopcause.receipts.hooks.agent_framework_workflow import WorkflowCall
 from stopcause.receipts.hooks.waiting import Waiting
 from stopcause.receipts.hooks.wrapping import replace

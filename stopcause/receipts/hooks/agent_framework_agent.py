@@ -202,8 +202,8 @@ class AgentCall(Call):
     def tool_begins(self, asked: Foreign, tools: object) -> None:
         """The framework runs a call. One to a tool that there is not counts for its bounds alone."""
         self.run.in_flight_tools += 1
-        call = asked.function_call if asked.type == "function_approval_response" else asked
-        if isinstance(tools, Mapping) and call.name in tools:
+        name = (getattr(asked, "function_call", None) or asked).name
+        if isinstance(tools, Mapping) and name in tools:
             self.run.tool_calls = (self.run.tool_calls or 0) + 1
 
     def tool_over(self) -> None:
@@ -312,61 +312,6 @@ class AgentCall(Call):
         if self.model_fault is not None and self.model_fault in chain_of(error):
             return provider_cause(error) or StopCause.MODEL_FAILURE
         return StopCause.MALFORMED_CALL if self.stops_on_unknown and type(error) is KeyError else None
-
-
-class ModelCall:
-    """One call of an agent's model: a listener of its answer."""
-
-    is_inside = False
-
-    def __init__(self, hook: Hook, call: AgentCall) -> None:
-        self.is_over = False
-        self._hook = hook
-        self._call = call
-        self._token: Token[AgentCall | None] | None = None
-
-    def __enter__(self) -> None:
-        self.is_inside = True
-        self._token = loop_call.set(None)  # what a client calls by itself, a summary say, is not the loop's
-
-    def __exit__(self, *_: object) -> None:
-        self.is_inside = False
-        if self._token is not None:
-            with contextlib.suppress(ValueError):  # a stream may be finalised in another context
-                loop_call.reset(self._token)
-
-    def ending(self, how: str) -> contextlib.AbstractContextManager[object]:
-        """The guard around its end."""
-        return self._hook.guard(f"model.{how}")
-
-    def item(self, update: Foreign) -> None:
-        """An update of its stream; usage is a part of one."""
-        self._call.model_said(update)
-        for content in update.contents:
-            if content.type == "usage":
-                self._call.spent(content.usage_details)
-
-    def returned(self, response: Foreign) -> None:
-        """It answered at once."""
-        self.ended()
-        self._call.model_said(response)
-        self._call.spent(response.usage_details)
-
-    def ended(self) -> None:
-        """Its stream is over."""
-        if not self.is_over:
-            self.is_over = True
-            self._call.model_answered()
-
-    def failed(self, error: BaseException) -> None:
-        """It raised."""
-        if not self.is_over:
-            self.is_over = True
-            self._call.model_failed(error)
-
-    def left(self) -> None:
-        """Its stream was closed before it was over; why, its reader will say."""
-        self.is_over = True
 
 
 def _named(token: object) -> str | None:

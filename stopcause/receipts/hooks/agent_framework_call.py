@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 open_call: ContextVar[Call | None] = ContextVar("stopcause_agent_framework_call", default=None)
 
+_GRANTED = "granted"  # beside a place: what was answered there and has not run
+
 
 class Call(call.Call):
     """One invocation. As a context manager, it is current while the framework's own code works."""
@@ -114,17 +116,22 @@ class Call(call.Call):
             self.run.resumed(next((asked.run_id for asked in known.values()), None), taken)
             self.waiting.forget(place, known)
             self._taken = frozenset(taken)
+            for approval_id, asked in self.answered.items():
+                self.waiting.add((_GRANTED, self.place), approval_id, asked)
 
     def executed(self, approval_id: str) -> None:
         """The call that an approval gated has run, in this run or in one inside it.
 
-        One that this run did not bring was waited for by no run, where a rule of the program's gave it, or by an
-        earlier one than the run that this one resumes.
+        It may have been given to an earlier run that then waited for another. One that nobody waited for was given by
+        a rule of the program's, and is none.
         """
-        if approval_id not in self._taken:
-            return
+        granted = self.waiting.of((_GRANTED, self.place), approval_id)
+        if approval_id in self._taken:
+            self.run.executed(approval_id)
+        elif granted is not None:
+            self.run.executed(approval_id, granted.run_id)
+        self.waiting.forget((_GRANTED, self.place), (approval_id,))
         self.answered.pop(approval_id, None)
-        self.run.executed(approval_id)
         if self.outer is not None:
             same = [each for each, asked in self.outer.answered.items() if approval_id in (each, asked.inner)]
             for each in same:

@@ -63,7 +63,6 @@ class WorkflowCall(Call):
         self.place = id(self.owner)
         if hasattr(self.owner, _LIMIT):  # a workflow that is a function has none
             self._limit = read(run, self.owner, _LIMIT, int)
-            run.limit(_LIMIT, "steps", self._limit or 0, unit=run.step_unit)
         responses = given.get("responses")
         if isinstance(responses, Mapping):
             checkpoint = given.get("checkpoint_id")
@@ -88,6 +87,8 @@ class WorkflowCall(Call):
         self.has_begun = True
         self.run.steps = (self.run.steps or 0) + 1
         self._iteration = self.hook.read(self.run, event, "iteration", int) or 0
+        if self._limit is not None and self.run.steps == 1:
+            self.run.limit(_LIMIT, "steps", self._limit, unit=self.run.step_unit)
 
     def _invoked(self, _: Foreign) -> None:
         self.has_begun = True
@@ -165,17 +166,25 @@ class WorkflowCall(Call):
     def cause(self, error: BaseException) -> StopCause | None:
         """By its class; before the first executor, the input was refused."""
         known = super().cause(error)
-        if known is StopCause.STEP_LIMIT and self.hook.is_tested:
-            self.run.condition(_LIMIT, "steps", fired=True, limit=self._limit, observed=self._iteration)
+        if known is StopCause.STEP_LIMIT and self._limit is not None:
+            self._say_limit(self._limit)
         if known is None and not self.has_begun and isinstance(error, ValueError | TypeError | RuntimeError):
             return StopCause.INPUT_REJECTED if self.hook.is_tested else None
         return known
 
+    def _say_limit(self, limit: int) -> None:
+        """Its own limit, which counts on over its continuations; else that of a workflow in it."""
+        if self._iteration >= limit:
+            self.run.condition(_LIMIT, "steps", fired=True, limit=limit, observed=self._iteration)
+        else:
+            self.run.limits = tuple(each for each in self.run.limits if each[0] != _LIMIT)
+
 
 def _asked(request_id: str, event: Foreign, workflow: Foreign) -> Asked:
     """What an executor asked: an agent's own request, or anything of the program's."""
-    if not isinstance(getattr(event.data, "user_input_request", None), bool):
+    data = event.data
+    if not isinstance(getattr(data, "user_input_request", None), bool) or not hasattr(data, "call_id"):
         return Asked(request_id)
     executor = getattr(workflow, "executors", {}).get(event.source_executor_id)
     options = getattr(getattr(executor, "agent", None), "default_options", None) or {}
-    return asked_for(request_id, event.data, tool_names(options))
+    return asked_for(request_id, data, tool_names(options))

@@ -234,6 +234,12 @@ PATHS = [
         lambda: failing(_loop().run("Go.")),
     ),
     Path_(
+        "workflow-inner-loops",
+        "The supersteps of a graph in it were used up, not its own.",
+        ("BOUNDED_STOP", "step_limit"),
+        lambda: failing(graph(WorkflowExecutor(_loop(), id="inner")).run("Go.")),
+    ),
+    Path_(
         "workflow-fails",
         "An executor of the program's raised.",
         ("FAILED", "host_error"),

@@ -32,7 +32,8 @@ from agent_framework._workflows._runner_context import InProcRunnerContext
 import stopcause
 from stopcause.receipts import model
 from stopcause.receipts.hooks import agent_framework_agent
-from stopcause.receipts.hooks.agent_framework_agent import AgentCall, ModelCall
+from stopcause.receipts.hooks.agent_framework_agent import AgentCall
+from stopcause.receipts.hooks.agent_framework_model import ModelCall
 from stopcause.receipts.hooks.agent_framework_workflow import WorkflowCall
 from stopcause.receipts.hooks.guard import Hook
 from stopcause.receipts.run import Run
