@@ -32,7 +32,9 @@ def replace(owner: Any, name: str, wrap: Callable[[Any], Any]) -> Undo:  # noqa:
         What puts the original back, unless somebody else has wrapped ours since.
     """
     before = vars(owner).get(name, _MISSING)
-    ours = wrap(getattr(owner, name) if before is _MISSING else before)
+    # What another instrumentation has put there (wrapt's wrappers) knows its instance only where it was looked up.
+    is_bound_later = isinstance(before, classmethod | staticmethod)
+    ours = wrap(before if is_bound_later else getattr(owner, name))
     setattr(owner, name, ours)
 
     def undo() -> None:
