@@ -21,7 +21,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from stopcause.receipts.hooks import crewai_runs, wrapping
-from stopcause.receipts.hooks.crewai_call import open_call
+from stopcause.receipts.hooks.crewai_call import Asked, open_call
 from stopcause.receipts.hooks.crewai_turns import Feedback, Turn
 from stopcause.receipts.hooks.waiting import Waiting
 from stopcause.receipts.hooks.wrapping import replace
@@ -49,7 +49,7 @@ _FEEDBACKS = ("_handle_human_feedback", "_ahandle_human_feedback")
 
 def install(hook: Hook) -> Undo:
     """Listens."""
-    waiting: Waiting[str] = Waiting()
+    waiting: Waiting[Asked] = Waiting()
     undos = [
         replace(owner, name, functools.partial(_watched, hook, waiting, begin))
         for owner, name, begin in _entry_points()
@@ -90,7 +90,7 @@ def _inside(hook: Hook) -> Iterator[Undo]:
             yield replace(executor, name, functools.partial(_feedback, hook))
 
 
-def _watched(hook: Hook, waiting: Waiting[str], begin: Begin, original: Foreign) -> Foreign:
+def _watched(hook: Hook, waiting: Waiting[Asked], begin: Begin, original: Foreign) -> Foreign:
     def opened(owner: Foreign, /, *args: Any, **kwargs: Any) -> Call | None:  # noqa: ANN401 - whatever it is called with
         return begin(hook, waiting, owner, args, kwargs)
 

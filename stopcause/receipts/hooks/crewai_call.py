@@ -37,6 +37,13 @@ _INPUT = ("prompt_tokens", "input_tokens", "prompt_token_count", "inputTokens")
 _OUTPUT = ("completion_tokens", "output_tokens", "candidates_token_count", "outputTokens")
 
 
+class Asked(NamedTuple):
+    """A run that waits. `inner`: the run inside that asked, and its own approval."""
+
+    run_id: str
+    inner: tuple[str, str] | None = None
+
+
 class Forced(NamedTuple):
     """That an agent was told to answer with what it had, and the bound that it had reached."""
 
@@ -46,7 +53,7 @@ class Forced(NamedTuple):
 class Call(call.Call):
     """One run. As a context manager, it is current while the framework's own code works."""
 
-    def __init__(self, hook: Hook, run: Run, owner: Foreign, waiting: Waiting[str]) -> None:
+    def __init__(self, hook: Hook, run: Run, owner: Foreign, waiting: Waiting[Asked]) -> None:
         super().__init__(hook, run)
         self.owner = owner
         self.waiting = waiting
@@ -62,6 +69,8 @@ class Call(call.Call):
         self._failed_models = 0
         self._is_unknown_tool = False  # whether this turn's call was of a tool that there is not
         self.turns = 0  # how often an agent asked its model
+        self.asked: str | None = None  # the last approval that this run itself asked for
+        self.child_wait: tuple[BaseException, tuple[str, str]] | None = None  # of a run inside, by what it left with
         self._asked = 0
         self._asks: dict[str, str] = {}  # what is asked now, by the event that asks
         self._outer_token: Token[Call | None] | None = None
@@ -226,6 +235,7 @@ class Call(call.Call):
         self._asked += 1
         approval_id = f"{self.run.run_id}/feedback-{self._asked}"
         self.run.waiting(approval_id, kind, boundary=Boundary.CALLBACK, at_once=True)
+        self.asked = approval_id
         return approval_id
 
     # How it ends; the first word counts -------------------------------------------------------------------------------
@@ -248,6 +258,8 @@ class Call(call.Call):
             cause = self.cause(error)
             if self.outer is not None:
                 self.outer.child_fault = None if cause is None else (error, cause)
+                if cause is StopCause.INPUT_PENDING and self.asked is not None:
+                    self.outer.child_wait = (error, (self.run.run_id, self.asked))
             if cause is not None:
                 self.stopped_by(error, cause)
         super().failed(error)
@@ -270,7 +282,7 @@ class Call(call.Call):
         """Whether it is over only now. An exception that is kept keeps every frame that it left."""
         is_first = super().is_first_end()
         if is_first:
-            self.child_fault = self.model_fault = None
+            self.child_fault = self.child_wait = self.model_fault = None
         return is_first
 
     def cause(self, error: BaseException) -> StopCause | None:

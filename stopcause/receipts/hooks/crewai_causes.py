@@ -28,6 +28,7 @@ BY_ERROR: Mapping[str, StopCause] = {
     "HumanFeedbackCollapseError": StopCause.MODEL_FAILURE,
     "OutputParserError": StopCause.MALFORMED_CALL,
     "ToolUsageError": StopCause.TOOL_FAILURE,
+    "HumanFeedbackPending": StopCause.INPUT_PENDING,  # a flow gives it back; from a crew it is raised
     "MCPConnectionError": StopCause.TOOL_FAILURE,
     "MCPAuthenticationError": StopCause.TOOL_FAILURE,
     "MCPHTTPError": StopCause.TOOL_FAILURE,
@@ -41,7 +42,6 @@ BY_PLACE: Mapping[tuple[str, str], StopCause] = {
     ("_invoke_guardrail_function", "Exception"): StopCause.GUARDRAIL,  # guardrail_max_retries
     ("_ainvoke_guardrail_function", "Exception"): StopCause.GUARDRAIL,
     ("_process_kickoff_guardrail", "ValueError"): StopCause.GUARDRAIL,
-    ("_execute_core", "HookAborted"): StopCause.GUARDRAIL,
     ("_prepare_llm_call", "ValueError"): StopCause.GUARDRAIL,  # a hook said no, in versions without a class for it
     ("_validate_and_finalize_llm_response", "ValueError"): StopCause.MODEL_FAILURE,  # it answered nothing
     ("handle_max_iterations_exceeded", "ValueError"): StopCause.MODEL_FAILURE,

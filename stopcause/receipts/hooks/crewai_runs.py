@@ -10,7 +10,7 @@ import asyncio
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from stopcause.receipts.hooks.crewai_call import Call, is_guarding
+from stopcause.receipts.hooks.crewai_call import Asked, Call, is_guarding
 from stopcause.receipts.vocabulary import ApprovalKind, OutputShape, StopCause
 
 if TYPE_CHECKING:
@@ -24,26 +24,26 @@ if TYPE_CHECKING:
     Kwargs = Mapping[str, Any]
 
 
-def begin_crew(hook: Hook, waiting: Waiting[str], crew: Foreign, args: Args, kwargs: Kwargs) -> Call | None:
+def begin_crew(hook: Hook, waiting: Waiting[Asked], crew: Foreign, args: Args, kwargs: Kwargs) -> Call | None:
     """A crew begins. One that streams calls itself again in a thread, and one from a checkpoint calls another."""
     if getattr(crew, "stream", False) or _is_restored(args, kwargs):
         return None
     return _begun(CrewCall, hook, waiting, crew, {})
 
 
-def begin_agent(hook: Hook, waiting: Waiting[str], agent: Foreign, args: Args, kwargs: Kwargs) -> Call | None:
+def begin_agent(hook: Hook, waiting: Waiting[Asked], agent: Foreign, args: Args, kwargs: Kwargs) -> Call | None:
     """An agent begins alone, from a coroutine or from a plain function; not the one that is a guardrail."""
     if is_guarding.get() or _is_restored(args, kwargs):
         return None
     return _begun(AgentCall, hook, waiting, agent, {})
 
 
-def begin_agent_plainly(hook: Hook, waiting: Waiting[str], agent: Foreign, args: Args, kwargs: Kwargs) -> Call | None:
+def begin_agent_plainly(hook: Hook, waiting: Waiting[Asked], agent: Foreign, args: Args, kwargs: Kwargs) -> Call | None:
     """The same by `kickoff`, which inside of an event loop gives only the coroutine of `kickoff_async`."""
     return None if _is_in_loop() else begin_agent(hook, waiting, agent, args, kwargs)
 
 
-def begin_flow(hook: Hook, waiting: Waiting[str], flow: Foreign, args: Args, kwargs: Kwargs) -> Call | None:
+def begin_flow(hook: Hook, waiting: Waiting[Asked], flow: Foreign, args: Args, kwargs: Kwargs) -> Call | None:
     """A flow begins. Agents and memories are flows inside; those are no runs."""
     if getattr(flow, "stream", False) or _is_internal(flow) or _is_restored(args, kwargs):
         return None
@@ -51,13 +51,13 @@ def begin_flow(hook: Hook, waiting: Waiting[str], flow: Foreign, args: Args, kwa
     return _begun(FlowCall, hook, waiting, flow, inputs if isinstance(inputs, dict) else {})
 
 
-def resume_flow(hook: Hook, waiting: Waiting[str], flow: Foreign, _: Args, __: Kwargs) -> Call | None:
+def resume_flow(hook: Hook, waiting: Waiting[Asked], flow: Foreign, _: Args, __: Kwargs) -> Call | None:
     """A flow that stopped for somebody's feedback goes on. What the feedback says is not read."""
     return None if _is_internal(flow) else _begun(FlowCall, hook, waiting, flow, {})
 
 
 def _begun(
-    kind: type[Call], hook: Hook, waiting: Waiting[str], owner: Foreign, inputs: Mapping[str, Any]
+    kind: type[Call], hook: Hook, waiting: Waiting[Asked], owner: Foreign, inputs: Mapping[str, Any]
 ) -> Call | None:
     run = hook.begin()
     if run is None:
@@ -163,6 +163,7 @@ class FlowCall(Call):
     """One kickoff of a flow, or its going on after somebody's feedback. A step is a method that is done."""
 
     _context: Foreign = None  # what it stopped for before, and takes up now
+    _asked_by: Asked | None = None
 
     def describe(self, inputs: Mapping[str, Any]) -> None:
         """What is known before it begins."""
@@ -173,13 +174,15 @@ class FlowCall(Call):
         self._context = flow.pending_feedback
         if self._context is not None:
             approval_id = _approval_id(self._context)
-            run.resumed(self.waiting.of(self._context.flow_id, approval_id), [approval_id])
+            self._asked_by = self.waiting.of(self._context.flow_id, approval_id)
+            run.resumed(None if self._asked_by is None else self._asked_by.run_id, [approval_id])
 
     def read_result(self, result: Foreign) -> None:
         """By its kind: a flow gives back what it waits for, and does not raise it."""
         self._taken()
         if type(result).__name__ == "HumanFeedbackPending":
-            self._wait(result.context)
+            inner = self.child_wait
+            self._wait(result.context, inner[1] if inner is not None and inner[0] is result else None)
         elif result is not None:
             self.run.output_shape = OutputShape.TEXT if isinstance(result, str) else OutputShape.STRUCTURED
 
@@ -200,16 +203,19 @@ class FlowCall(Call):
             approval_id = _approval_id(self._context)
             self.run.decided(approval_id, "answered")
             self.run.executed(approval_id)
+            if self._asked_by is not None and self._asked_by.inner is not None:
+                self.run.withdrawn(*self._asked_by.inner)  # the run inside is never taken up: the flow goes on without
             self.waiting.forget(self._context.flow_id, [approval_id])
 
-    def _wait(self, context: Foreign) -> None:
+    def _wait(self, context: Foreign, inner: tuple[str, str] | None) -> None:
         """It is persisted under its id, which is what `from_pending` needs, unless the store keeps no such state."""
         approval_id, is_kept = _approval_id(context), _is_kept(self.owner.persistence)
         self.run.waiting(
             approval_id, ApprovalKind.CONFIRMATION if context.emit else ApprovalKind.INPUT_REQUIRED,
             resume_token=context.flow_id if is_kept else None, resumable=is_kept, metadata=context.metadata,
+            raised_by=None if inner is None else inner[0],
         )  # fmt: skip
-        self.waiting.add(context.flow_id, approval_id, self.run.run_id)
+        self.waiting.add(context.flow_id, approval_id, Asked(self.run.run_id, inner))
 
 
 def _approval_id(context: Foreign) -> str:

@@ -6,6 +6,7 @@ that waits for a person.
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
 from stopcause.receipts.hooks.crewai_call import is_guarding, open_call, open_turn
@@ -14,6 +15,8 @@ from stopcause.receipts.vocabulary import ApprovalKind
 if TYPE_CHECKING:
     from stopcause.receipts.hooks.call import Foreign
     from stopcause.receipts.hooks.guard import Hook
+
+_PENDING = "HumanFeedbackPending"
 
 
 class Turn:
@@ -35,7 +38,8 @@ class Turn:
                 self.call.turn_begins(self)
 
     def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        open_turn.reset(self._token)
+        with contextlib.suppress(ValueError):  # a coroutine may be closed in another context
+            open_turn.reset(self._token)
         if self.call is not None and not self.call.is_over:
             with self._hook.guard("turn_ends"):
                 self.call.turn_ends(self, error)
@@ -59,9 +63,12 @@ class Feedback:
                 self._approval_id = self._call.ask(ApprovalKind.CONFIRMATION)
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """What the agent does with the answer may fail, and is tried again; the answer was given all the same."""
-        call = self._call
-        if call is not None and self._approval_id is not None and (kind is None or issubclass(kind, Exception)):
+        """What the agent does with the answer may fail, and is tried again; the answer was given all the same.
+
+        A provider that asks elsewhere leaves by an exception, and the wait stays open; so does one that is interrupted.
+        """
+        call, is_over = self._call, kind is None or (issubclass(kind, Exception) and kind.__name__ != _PENDING)
+        if call is not None and self._approval_id is not None and is_over:
             with self._hook.guard("feedback"):
                 is_answered = kind is None or call.turns > self._turns
                 call.run.decided(self._approval_id, "answered" if is_answered else "cancelled")

@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from crewai.core.providers.human_input import reset_provider, set_provider
 from crewai.flow.async_feedback.types import HumanFeedbackPending, PendingFeedbackContext
 from crewai.flow.flow import Flow, listen, router, start
 from crewai.flow.human_feedback import human_feedback
@@ -149,6 +150,35 @@ class Rounds(Quick):
     @listen("yes")
     def publish(self) -> str:
         return "published"
+
+
+class Elsewhere:
+    """A task's answer is looked at elsewhere; `context` says by which flow."""
+
+    def __init__(self, flow_id: str) -> None:
+        self._flow_id = flow_id
+
+    def setup_messages(self, _: Any) -> bool:
+        return False
+
+    def post_setup_messages(self, _: Any) -> None:
+        pass
+
+    def handle_feedback(self, *_: Any) -> Any:
+        context = PendingFeedbackContext(self._flow_id, "canary-7f3a", "by_crew", "canary-7f3a", "canary-7f3a")
+        raise HumanFeedbackPending(context=context)
+
+
+class Reviewed(Quick):
+    """The task of a crew inside is looked at elsewhere."""
+
+    @start()
+    def by_crew(self) -> str:
+        token = set_provider(Elsewhere(self.flow_id))
+        try:
+            return str(crew(say(), of={"max_retry_limit": 0}, doing={"human_input": True}).kickoff())
+        finally:
+            reset_provider(token)
 
 
 class Console(Quick):

@@ -7,7 +7,7 @@ from typing import Any
 from unittest import mock
 
 import stopcause
-from tests.frameworks.crewai.flows import Asking, Console, Forgets, Review, Rounds, store
+from tests.frameworks.crewai.flows import Asking, Console, Forgets, Review, Reviewed, Rounds, store
 from tests.frameworks.crewai.models import crew, failing, say
 from tests.frameworks.crewai.paths_ends import UNPROVEN
 from tests.frameworks.harness import Path_
@@ -207,6 +207,27 @@ PATHS = [
         "A person looked at the task's answer, and had nothing to say.",
         UNPROVEN,
         lambda: _typed(_reviewed(say()).kickoff, ""),
+    ),
+    Path_(
+        "human-input-elsewhere",
+        "A crew inside of a flow waits for somebody elsewhere.",
+        UNROUTED,
+        lambda: _paused(Reviewed),
+        judged=1,
+    ),
+    Path_(
+        "feedback-by-crew-answered",
+        "The answer went to the flow; what the crew inside asked is no longer open.",
+        ("BOUNDED_STOP", "approval_denied"),
+        lambda: _taken_up(_paused(Reviewed)),
+        judged=1,
+    ),
+    Path_(
+        "feedback-by-crew",
+        "The flow stops because a crew inside of it waits.",
+        ("WAITING", "input_required"),
+        lambda: _paused(Reviewed),
+        options=ROUTED,
     ),
     Path_(
         "human-input-revised",
