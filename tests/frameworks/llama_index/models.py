@@ -83,7 +83,7 @@ class Scripted(FunctionCallingLLM):
         calls = response.message.additional_kwargs.get("calls", ())
         return [ToolSelection(tool_id=call_id, tool_name=name, tool_kwargs=given) for name, call_id, given in calls]
 
-    def _prepare_chat_with_tools(self, _: Any, chat_history: Any = None, **__: Any) -> Any:
+    def _prepare_chat_with_tools(self, chat_history: Any = None, **_: Any) -> Any:
         return {"messages": chat_history or []}
 
     def chat(self, *_: Any, **__: Any) -> Any:
