@@ -5,8 +5,8 @@
 nothing else. What goes on inside is heard where ADK itself calls its plugins and callbacks, and counts its model
 calls, after it has done so: no plugin is added, so that plugins, their order and what they answer stay as they are.
 
-What the framework's words mean is in `google_adk_causes`; what an invocation says is in `google_adk_call`, what it
-waits for in `google_adk_waits`.
+What the framework's words mean is in `google_adk_causes`; what an invocation says is in `google_adk_call` and
+`google_adk_callbacks`, what it waits for in `google_adk_waits`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Google ADK: one invocation of a runner. What its events, callbacks and exceptions say.
+"""Google ADK: one invocation of a runner. What its arguments, events and exceptions say, and why it ended.
 
-Sub-agents are no runs of their own; a runner inside a tool is a child. Names of tools are those of tools that the
-agent has: a name that a model made up is nowhere taken.
+Sub-agents are no runs of their own; a runner inside a tool is a child. What ADK's callbacks say is in
+`google_adk_callbacks`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 from stopcause.receipts.causes import Rank
 from stopcause.receipts.faults import chain_of, is_cancelled
 from stopcause.receipts.hooks import google_adk_causes as causes
-from stopcause.receipts.hooks.google_adk_waits import Asked, Call, is_a
+from stopcause.receipts.hooks.google_adk_callbacks import Callbacks
+from stopcause.receipts.hooks.google_adk_waits import Asked, is_a
 from stopcause.receipts.identifiers import is_identifier
-from stopcause.receipts.vocabulary import ABORTED, Boundary, Finish, OutputShape, StopCause
+from stopcause.receipts.vocabulary import ABORTED, ApprovalKind, Boundary, Finish, OutputShape, StopCause
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from stopcause.receipts.hooks.call import Foreign
     from stopcause.receipts.hooks.guard import Hook
@@ -41,22 +42,15 @@ def begin(
     return call.begin()
 
 
-class RunnerCall(Call):
+class RunnerCall(Callbacks):
     """One invocation of a runner."""
 
-    is_live = False  # one connection that goes on: many turns, whose answers go in beside it
-    has_begun = False  # whether the framework took the input
-    replaced_by: str | None = None  # the callback that answered in the place of what was to run last
-    done: str | None = None  # what of its own the last event says of its end
-    model_fault: BaseException | None = None
     limit: int | None = None
     _is_final = False  # whether ADK takes its last event for an answer
 
     def __init__(self, hook: Hook, run: Run, runner: Foreign, waiting: Waiting[Asked]) -> None:
         super().__init__(hook, run, runner, waiting)
         self._codes: dict[str | None, str] = {}  # by branch: error codes of what ran last there
-        self._in_flight: set[str] = set()
-        self._faults: dict[str, tuple[BaseException, str | None]] = {}
         self._unanswered: set[str] = set()
         self._escalated: set[str] = set()  # the authors
 
@@ -65,8 +59,7 @@ class RunnerCall(Call):
         run, read = self.run, self.hook.read
         agent = self.runner.agent
         run.agent = run.agent or read(run, agent, "name", str)
-        model = getattr(agent, "model", None) or None
-        run.model = model if isinstance(model, str) else getattr(model, "model", None)
+        run.model = _model(agent)
         config = given.get("run_config")
         self.metadata = getattr(config, "custom_metadata", None)
         run.labels = run.labels or self.metadata
@@ -88,93 +81,6 @@ class RunnerCall(Call):
         if limit is not None and limit > 0:
             self.limit = limit
             self.run.limit(_LIMIT, "steps", limit, unit="model_call")
-
-    # Callbacks and counters -------------------------------------------------------------------------------------------
-
-    def stepped(self) -> None:
-        """The model is called now."""
-        run = self.run
-        run.steps, run.model_calls = (run.steps or 0) + 1, (run.model_calls or 0) + 1
-        run.finish = run.finish_raw = None  # of the call before
-        self.replaced_by = self.done = None
-        if self.model_fault is not None:
-            self.model_fault = None
-            run.model_errors_recovered += 1
-
-    def heard(self, name: str, owner: Foreign, given: Mapping[str, Any], answer: Foreign) -> None:
-        """ADK called the callbacks of one kind."""
-        if not self.is_over:
-            self._listeners[name](self, owner, given, answer)
-
-    def _before_run(self, _: Foreign, given: Mapping[str, Any], answer: Foreign) -> None:
-        self.has_begun = True
-        self.invocation = self.hook.read(self.run, given["invocation_context"], "invocation_id", str)
-        self.taken()
-        if answer is not None:
-            self.replaced_by = causes.RUN_ANSWERED
-
-    def _before_agent(self, agent: Foreign, _: Mapping[str, Any], answer: Foreign) -> None:
-        """An event without content only tells of state. Where it is not the root that is skipped, the others go on."""
-        if answer is not None and answer.content is not None and agent.name == self.runner.agent.name:
-            self.replaced_by = causes.AGENT_ANSWERED
-
-    def _before_model(self, _: Foreign, __: Mapping[str, Any], answer: Foreign) -> None:
-        if answer and not self.is_live:
-            self.replaced_by, self.run.finish, self.run.finish_raw = causes.MODEL_ANSWERED, None, None
-
-    def _model_error(self, _: Foreign, given: Mapping[str, Any], __: Foreign) -> None:
-        """Whether a callback of the agent's answers in its place is seen by what comes next."""
-        self.model_fault = given["error"]
-
-    def _before_tool(self, _: Foreign, given: Mapping[str, Any], __: Foreign) -> None:
-        context, tool = given["tool_context"], given["tool"]
-        call_id = context.function_call_id
-        if _is_invented(tool):
-            return
-        self.tools[call_id] = tool.name
-        self._flies(call_id, is_done=False)
-        if context.tool_confirmation is not None:
-            self.decided(call_id, is_confirmed=context.tool_confirmation.confirmed)
-
-    def _after_tool(self, _: Foreign, given: Mapping[str, Any], __: Foreign) -> None:
-        """It has run, or it was held back to ask, or it was denied."""
-        context = given["tool_context"]
-        call_id = context.function_call_id
-        self._flies(call_id, is_done=True)
-        if self._faults.pop(call_id, None) is not None:  # a callback answered in its place
-            self.run.tool_errors_recovered += 1
-            return
-        confirmation, actions = context.tool_confirmation, context.actions
-        is_held = call_id in actions.requested_tool_confirmations or call_id in actions.requested_auth_configs
-        if not is_held and (confirmation is None or confirmation.confirmed):
-            self.run.tool_calls = (self.run.tool_calls or 0) + 1
-            self.executed(call_id)
-            self.run.progress("tool_result")
-
-    def _tool_error(self, _: Foreign, given: Mapping[str, Any], __: Foreign) -> None:
-        """Of a tool that there is not, the model is told; the oldest versions raise. A cancelled one has not failed."""
-        if is_cancelled(given["error"]):
-            return
-        call_id = given["tool_context"].function_call_id
-        is_invented = _is_invented(given["tool"])
-        self._flies(call_id, is_done=True)
-        self._faults[call_id] = (given["error"], None if is_invented else given["tool"].name)
-        if not is_invented:
-            self.run.tool_calls = (self.run.tool_calls or 0) + 1
-
-    def _flies(self, call_id: str, *, is_done: bool) -> None:
-        (self._in_flight.discard if is_done else self._in_flight.add)(call_id)
-        self.run.in_flight_tools = len(self._in_flight)
-
-    _listeners: Mapping[str, Callable[[Any, Any, Mapping[str, Any], Any], None]] = {
-        "run_before_run_callback": _before_run,
-        "_handle_before_agent_callback": _before_agent,
-        "_handle_before_model_callback": _before_model,
-        "run_on_model_error_callback": _model_error,
-        "run_before_tool_callback": _before_tool,
-        "run_after_tool_callback": _after_tool,
-        "run_on_tool_error_callback": _tool_error,
-    }
 
     # Events -----------------------------------------------------------------------------------------------------------
 
@@ -199,8 +105,8 @@ class RunnerCall(Call):
                 self.asks(function_call)
         for response in responses:
             self._unanswered.discard(response.id)
-            if response.id in self._faults and self._faults[response.id][1] is None:
-                del self._faults[response.id]
+            if response.id in self.faults and self.faults[response.id].tool is None:
+                del self.faults[response.id]
                 self.run.tool_errors_recovered += 1
         if calls or responses:
             self.done, self.run.output_shape = _ends(event, responses), None
@@ -210,6 +116,8 @@ class RunnerCall(Call):
         code, finish, usage = _word(event.error_code), _word(event.finish_reason), event.usage_metadata
         if finish is not None:
             self.run.finish, self.run.finish_raw = causes.FINISHES.get(finish, Finish.OTHER), finish
+            if finish not in causes.FINISHES:
+                self._new_word(finish)
         if usage is not None:
             self.run.add_usage(usage.prompt_token_count, usage.candidates_token_count)
         output = getattr(event, "output", None)
@@ -261,8 +169,11 @@ class RunnerCall(Call):
     def _coded(self, code: str) -> None:
         cause = causes.BY_CODE.get(code, StopCause.UNKNOWN)
         if cause is StopCause.UNKNOWN:
-            self.run.find("vocabulary_new", code if is_identifier(code) else None)
+            self._new_word(code)
         self._say(cause, None, aborted=cause in ABORTED)
+
+    def _new_word(self, word: str) -> None:
+        self.run.find("vocabulary_new", word if is_identifier(word) else None)
 
     def _say(self, cause: StopCause, reason: str | None, *, aborted: bool = False) -> None:
         self.run.say(cause, Rank.SIGNAL, Boundary.CALLBACK, reason=reason, aborted=aborted)
@@ -284,12 +195,22 @@ class RunnerCall(Call):
 
         Programs take a wait in this way, too.
         """
-        if not self.is_over and self._is_final and is_a(self.runner.agent, "LlmAgent"):
-            self.returned(None)
-            return
-        if not self.is_over and self.asked:
-            self.wait()
+        if not self.is_over:
+            is_begun = self._begun()
+            if is_begun and self._is_final and is_a(self.runner.agent, "LlmAgent"):
+                self.returned(None)
+            elif self.asked:
+                self.wait()
         super().left()
+
+    def _begun(self) -> bool:
+        """Whether all of its long-running calls had begun: what its reader left before that is not waited for."""
+        left = [
+            each for each, asked in self.asked.items() if asked.kind == ApprovalKind.EXTERNAL and each not in self.tools
+        ]
+        for each in left:
+            del self.asked[each]
+        return not left
 
     def failed(self, error: BaseException) -> None:
         """An exception leaves it."""
@@ -304,19 +225,19 @@ class RunnerCall(Call):
     def _blame(self, chain: list[BaseException]) -> None:
         """Whose error it was: the tool's, which is named where there is one, or the model's; or the limit, if ours."""
         run = self.run
-        at_fault = [tool for fault, tool in self._faults.values() if fault in chain]
-        if at_fault:
-            run.tool_errors_terminal, self.tool = 1, at_fault[0]
-        elif self.model_fault in chain:
+        at_fault = self.at_fault(chain)
+        if at_fault is not None:
+            run.tool_errors_terminal, self.tool = 1, at_fault.tool
+        elif self.is_models(chain):
             run.model_errors_terminal = 1
-        elif any(is_a(link, "LlmCallsLimitExceededError") for link in chain) and self.limit is not None:
+        elif self.limit is not None and any(is_a(link, "LlmCallsLimitExceededError") for link in chain):
             run.bounded(StopCause.STEP_LIMIT, _LIMIT, "steps", limit=self.limit, observed=run.steps)
 
     def is_first_end(self) -> bool:
         """Whether it is over only now. An exception that is kept keeps every frame that it left."""
         is_first = super().is_first_end()
         if is_first:
-            self._faults.clear()
+            self.faults.clear()
             self.model_fault = None
         return is_first
 
@@ -328,21 +249,23 @@ class RunnerCall(Call):
         if is_cancelled(error) or not isinstance(error, Exception):
             return None
         chain = chain_of(error)
-        at_fault = [tool for fault, tool in self._faults.values() if fault in chain]
-        if at_fault:
-            return StopCause.MALFORMED_CALL if at_fault[0] is None else StopCause.TOOL_FAILURE
+        at_fault = self.at_fault(chain)
+        if at_fault is not None:
+            return StopCause.MALFORMED_CALL if at_fault.tool is None else StopCause.TOOL_FAILURE
         known = causes.cause_of(error)
         if known is None and self.hook.is_tested:
             if not self.has_begun and isinstance(error, ValueError | TypeError):
                 return StopCause.INPUT_REJECTED
-            if self.model_fault in chain:
+            if self.is_models(chain):
                 return StopCause.MODEL_FAILURE
         return known
 
 
-def _is_invented(tool: Foreign) -> bool:
-    """Whether the model named a tool that there is not: ADK puts a bare `BaseTool` of that name in its place."""
-    return type(tool).__name__ == "BaseTool"
+def _model(agent: Foreign) -> str | None:
+    """An agent has the name of its model, or the model, which has one. Empty: its parent's, which is not looked up."""
+    model = getattr(agent, "model", None)
+    name = model if isinstance(model, str) else getattr(model, "model", None)
+    return name if isinstance(name, str) and name else None
 
 
 def _ends(event: Foreign, responses: list[Any]) -> str | None:

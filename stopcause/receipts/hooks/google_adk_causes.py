@@ -75,8 +75,7 @@ BY_ERROR: Mapping[str, StopCause] = {
     "NodeTimeoutError": StopCause.TIME_LIMIT,
     "SessionNotFoundError": StopCause.INPUT_REJECTED,
     "InvocationNotFoundError": StopCause.INPUT_REJECTED,
-    "InputValidationError": StopCause.INPUT_REJECTED,
-    "WorkflowDataError": StopCause.INPUT_REJECTED,
+    "StaleSessionError": StopCause.HOST_ERROR,  # somebody else wrote to the session
     "ToolExecutionError": StopCause.TOOL_FAILURE,
 }
 

@@ -246,6 +246,8 @@ PATHS = [
           playing(Turn(finish="OTHER", code="OTHER"))),
     Path_("other-finish", "There is an answer, but nobody knows why it ended.", ("UNCERTAIN", "finish_unknown"),
           playing(say(finish="OTHER"))),
+    Path_("new-finish", "There is an answer, and a finish reason that the hook does not know.",
+          ("UNCERTAIN", "finish_unknown"), playing(say(finish="SOMETHING_NEW"))),
     Path_("new-code", "An error code that the hook does not know: no proof of anything.",
           ("UNCERTAIN", "cause_missing"), playing(Turn(finish=None, code="SOMETHING_NEW"))),
     # Callbacks that answer in the place of what was to run

@@ -17,7 +17,7 @@ from google.adk.workflow import Workflow
 
 import stopcause
 from tests.frameworks.google_adk.models import Desk, Turn, agent, call, failing, kept, say, text
-from tests.frameworks.google_adk.paths_ends import UNPROVEN
+from tests.frameworks.google_adk.paths_ends import ABORTED, UNPROVEN
 from tests.frameworks.harness import Path_
 
 ROUTED = {"route": {"owner": "finance", "due_s": 3600}}
@@ -115,8 +115,8 @@ async def _new_message() -> None:
     await desk.run("Something else.")
 
 
-async def _left() -> None:
-    desk = Desk(agent(call("pay"), say()))
+async def _left(*turns: Turn) -> None:
+    desk = Desk(agent(*turns))
     await desk.opened()
     stream = desk.stream()
     async for event in stream:
@@ -173,7 +173,7 @@ PATHS = [
     Path_("confirmation-resumable", "The app is resumable: the invocation stops at once and can be taken up.",
           ("WAITING", "tool_call"), waiting(call("pay"), say(), service=kept, resumable=True), ROUTED),
     Path_("confirmation-streamed-left", "The reader went away when it saw the question: it waits all the same.",
-          UNOWNED, _left),
+          UNOWNED, lambda: _left(call("pay"), say())),
     Path_("confirmation-sync", "`Runner.run` ends with a question.", UNOWNED, _sync),
     Path_("confirmed", "The answer was yes; the call ran.", ANSWERED, answered(call("pay"), say())),
     Path_("confirmed-finished", "The run that took the yes up finished.", UNPROVEN, answered(call("pay"), say()),
@@ -203,6 +203,8 @@ PATHS = [
           waiting(call("submit"), say("It is under way."))),
     Path_("long-running-silent", "The same, and the tool had nothing to say yet: no further model call.", UNOWNED,
           waiting(call("submit_silently"))),
+    Path_("long-running-left", "The reader went away before the long-running tool had begun: nothing is waited for.",
+          ABORTED, lambda: _left(call("submit"), say())),
     Path_("long-running-kept", "Routed, and the session names the paused state.", ("WAITING", "external"),
           waiting(call("submit"), say("It is under way."), service=kept), ROUTED),
     Path_("long-running-answered", "The result came, and the run that took it up finished.", UNPROVEN,
