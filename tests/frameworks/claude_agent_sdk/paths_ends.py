@@ -147,6 +147,10 @@ PATHS = [
         plays(*CALL, came(is_error=True), said("No."), result()),
     ),
     Path_(
+        "tool-invented", "The model called a tool that is not there, and went on.", UNPROVEN,
+        plays(init(), said(used(name="canary7f3a")), came(is_error=True), said("No."), result()),
+    ),
+    Path_(
         "unknown-stop", "A stop reason that nobody knows is no proof of an end.", ("UNCERTAIN", "finish_unknown"),
         _ends(result(stop_reason="novel")),
     ),

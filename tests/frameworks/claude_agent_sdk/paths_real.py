@@ -70,14 +70,6 @@ async def _resumed() -> None:
     await ask(given, "Go on.")
 
 
-async def _client() -> None:
-    async with ClaudeSDKClient(options(call(), say(), say())) as client:
-        for prompt in ("Close it.", "And now?"):
-            await client.query(prompt)
-            async for _ in client.receive_response():
-                pass
-
-
 async def _interrupted() -> None:
     async with ClaudeSDKClient(options(say(pause=1.0))) as client:
         await client.query("Close it.")
@@ -119,10 +111,6 @@ PATHS = [
         _one(*[say("It", stop="max_tokens")] * 4),
     ),
     Path_(
-        "tool-invented", "The model called a tool that is not there, and went on.", UNPROVEN,
-        _one(call("canary7f3a"), say()),
-    ),
-    Path_(
         "nobody-asked", "A permission was needed, and there was nobody to ask: it was refused.",
         ("FALSE_COMPLETE", "denied"), _one(_TOUCHES, say(), allowed_tools=[]),
     ),
@@ -131,16 +119,8 @@ PATHS = [
         _permitted(PermissionResultAllow(), _TOUCHES, say()),
     ),
     Path_(
-        "denied", "The program was asked and said no; the model went on and finished.", ("FALSE_COMPLETE", "denied"),
-        _permitted(PermissionResultDeny(message="canary-7f3a"), _TOUCHES, say()),
-    ),
-    Path_(
         "denied-for-good", "The program said no, and that this ends the turn.", ("BOUNDED_STOP", "approval_denied"),
         _permitted(PermissionResultDeny(message="canary-7f3a", interrupt=True), _TOUCHES, say()),
-    ),
-    Path_(
-        "deferred", "A hook deferred a call; nobody is named who answers.", ("WAITING_UNROUTED", "owner"),
-        _hooked("PreToolUse", _decision("defer"), call()),
     ),
     Path_("deferred-resumed", "The session was resumed and the call ran.", ("WAITING", "answered"), _resumed),
     Path_(
@@ -160,7 +140,6 @@ PATHS = [
         "no-session", "The session that was to be resumed is not there.", ("FAILED", "host_error"),
         _one(say(), resume="c0b1d2e3-ab4c-4d5e-8f6a-7b8c9d0e1f2b"),
     ),
-    Path_("client", "Two turns of a client; the first is judged.", UNPROVEN, _client),
     Path_(
         "interrupted", "The program interrupted its client, which was seen and ended the turn.",
         ("BOUNDED_STOP", "caller_abort"), _interrupted,

@@ -86,6 +86,10 @@ PATHS = [
         plays(*CALL, came(is_error=True), said("No."), result(permission_denials=_REFUSALS)),
     ),
     Path_(
+        "deferred", "A call was deferred, and nobody is named who answers.", ("WAITING_UNROUTED", "owner"),
+        plays(*CALL, _DEFERRED),
+    ),
+    Path_(
         "deferred-routed", "A call was deferred, somebody answers, and the session names the paused state.",
         ("WAITING", "external"), plays(*CALL, _DEFERRED), ROUTED,
     ),

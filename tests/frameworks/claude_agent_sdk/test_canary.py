@@ -24,7 +24,6 @@ import stopcause
 from stopcause.receipts.testing import recorded
 from tests.frameworks.claude_agent_sdk.models import (
     ANSWERED,
-    Turn,
     Wire,
     ask,
     asks,
@@ -52,10 +51,6 @@ async def _talks() -> None:
     """The real command line: prompt, system prompt, arguments, results, an invented tool, an answer."""
     turns = (call(command=f"echo {WORD}; false"), call(WORD, "toolu_2", text=PROSE), say(PROSE))
     await ask(options(*turns, system_prompt=PROSE), f"{PROSE} {WORD}")
-
-
-async def _fails() -> None:
-    await ask(options(Turn(status=429)), WORD)
 
 
 _waits = _plays(
@@ -88,7 +83,7 @@ async def _asks() -> None:
 
 
 WAYS = {
-    "talks": _talks, "fails": _fails, "waits": _waits, "errors": _errors, "garbled": _garbled, "refused": _refused,
+    "talks": _talks, "waits": _waits, "errors": _errors, "garbled": _garbled, "refused": _refused,
     "hands-over": _hands_over, "prose": _prose, "asks": _asks,
 }  # fmt: skip
 
