@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import copy
+import importlib
 import inspect
 import traceback
 from collections.abc import Callable, Iterator
@@ -238,6 +239,30 @@ def test_an_agent_of_the_programs_own_class_goes_on_working() -> None:
         stop = receipts.stopped
     assert (stop.agent, stop.steps, stop.tool_calls) == ("own", 2, 1)
     assert copy.copy(made).name == "own"
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["theirs-first", "ours-first"])
+def test_another_instrumentation_of_the_same_functions_goes_on_working(is_first: bool) -> None:
+    """As OpenInference's, which are made with wrapt and need their agent."""
+    wrapt: Any = importlib.import_module("wrapt")  # comes with OpenTelemetry
+    seen: list[str] = []
+
+    def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+        seen.append(instance.name)
+        return wrapped(*args, **kwargs)
+
+    before = {owner: vars(owner)[name] for owner, name in (POINTS[1], POINTS[4])}
+    with recorded() as receipts, contextlib.ExitStack() as stack:
+        if not is_first:
+            stack.enter_context(hooked())
+        wrapt.wrap_function_wrapper(MultiStepAgent, "run", wrapper)
+        wrapt.wrap_function_wrapper(ToolCallingAgent, "execute_tool_call", wrapper)
+        if is_first:
+            stack.enter_context(hooked())
+        agent(call(key="a"), done()).run("Go.")
+        assert receipts.stopped.tool_calls == 1
+    MultiStepAgent.run, ToolCallingAgent.execute_tool_call = before.values()
+    assert seen == ["clerk"] * 3
 
 
 @pytest.mark.parametrize("word", ["1", "smolagents"])
