@@ -253,7 +253,7 @@ class AgentCall(Call):
             self._ask(approval_id, content)
         if self._token_of_response is not None:
             self._go_on(self._token_of_response)
-        if self.is_terminated:
+        if self.is_terminated and not answer.requests:
             run.say(StopCause.GUARDRAIL, Rank.SIGNAL, Boundary.CALLBACK, reason=causes.TERMINATED)
         elif answer.pending:
             run.pending_tool_calls = answer.pending

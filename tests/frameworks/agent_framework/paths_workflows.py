@@ -132,6 +132,12 @@ async def _restored() -> None:
     await _asks(checkpoint_storage=storage).run(checkpoint_id=last.checkpoint_id)
 
 
+async def _inner_answered() -> None:
+    workflow = graph(WorkflowExecutor(_asks(), id="inner", propagate_request=True))
+    result = await workflow.run("Go.")
+    await workflow.run(responses={each.request_id: "canary-7f3a" for each in result.get_request_info_events()})
+
+
 async def _wrong_answer() -> None:
     workflow = _asks()
     await workflow.run("Go.")
@@ -304,6 +310,29 @@ PATHS = [
         ANSWERED,
         lambda: _agent_asks(approved=True),
         ROUTED,
+    ),
+    Path_(
+        "workflow-inner-asks",
+        "A graph in it asks a person, and nothing in it hands that on.",
+        OPEN,
+        lambda: graph(WorkflowExecutor(_asks(), id="inner")).run("Go."),
+    ),
+    Path_(
+        "workflow-inner-answered", "The answer goes through it to the inner graph.", ANSWERED, _inner_answered, ROUTED
+    ),
+    Path_(
+        "workflow-inner-finished",
+        "With the answer both came to their ends.",
+        UNPROVEN,
+        _inner_answered,
+        ROUTED,
+        judged=2,
+    ),
+    Path_(
+        "workflow-of-agents-streamed",
+        "Agents in a graph, all as streams.",
+        UNPROVEN,
+        lambda: read(graph(agent(call(), say())).run("Go.", stream=True)),
     ),
     Path_("workflow-cancelled", "Its task was cancelled.", ABORTED, _cancelled),
     Path_("workflow-timed-out", "A timer in the host's block cut it off.", ("STUCK", "time_limit"), _timed_out),
