@@ -139,11 +139,17 @@ def agent(*turns: Turn, tools: Iterable[Any] = TOOLS, name: str = "clerk", **mor
     return FunctionAgent(name=name, description="canary-7f3a", llm=Scripted(turns), tools=list(tools), **more)
 
 
+async def settles() -> None:
+    """Goes on when all that could move has moved: turns of the loop, since time passes faster where others work."""
+    for _ in range(300):
+        await asyncio.sleep(0)
+
+
 async def asked_of(handler: Any) -> Any:
     """Reads the stream until somebody is asked."""
     async for event in handler.stream_events():
         if isinstance(event, InputRequiredEvent):
-            await asyncio.sleep(0.02)  # until the loop has nothing else to do
+            await settles()
             return event
     raise AssertionError("nobody was asked")
 

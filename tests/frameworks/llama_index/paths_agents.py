@@ -13,7 +13,7 @@ from workflows import Context
 
 import stopcause
 from tests.frameworks.harness import Path_, Scripted
-from tests.frameworks.llama_index.models import DIRECT, Turn, agent, call, failing, look_up, say
+from tests.frameworks.llama_index.models import DIRECT, Turn, agent, call, failing, look_up, say, settles
 from tests.frameworks.llama_index.models import Scripted as Model
 
 UNPROVEN = ("FALSE_COMPLETE", "no_contract")
@@ -88,14 +88,15 @@ async def _context_in_use() -> None:
     made = agent(say(pause=0.2), say())
     context = Context(made)
     handler = made.run(user_msg="Go.", ctx=context)
-    await asyncio.sleep(0.05)
+    await settles()
     with contextlib.suppress(Exception):
         made.run(user_msg="Go on.", ctx=context)
     await handler
 
 
 async def _side_by_side() -> None:
-    await asyncio.gather(*(agent(say(), name=name).run(user_msg="Go.") for name in ("one", "two")))
+    pauses = {"one": 0.0, "two": 0.05}
+    await asyncio.gather(*(agent(say(pause=pauses[name]), name=name).run(user_msg="Go.") for name in pauses))
 
 
 async def _nothing_asked() -> None:
@@ -162,7 +163,7 @@ def _cancelled(how: Callable[[Any, asyncio.Task[Any]], Any], *turns: Turn) -> Ru
             await handler
 
         task = asyncio.create_task(awaits())
-        await asyncio.sleep(0.1)
+        await settles()
         made = how(handler, task)
         if asyncio.iscoroutine(made):
             await made
@@ -175,7 +176,7 @@ def _cancelled(how: Callable[[Any, asyncio.Task[Any]], Any], *turns: Turn) -> Ru
 async def _forgotten() -> None:
     """Nobody awaits it, and the program ends."""
     agent(say(pause=5)).run(user_msg="Go.")
-    await asyncio.sleep(0.05)
+    await settles()
 
 
 def _never_began() -> None:
@@ -191,7 +192,7 @@ def _never_began() -> None:
 def _timed_out(*turns: Turn, is_block: bool = False) -> Run:
     async def run() -> None:
         async with stopcause.run("ticket-agent") if is_block else contextlib.nullcontext():
-            async with asyncio.timeout(0.15):
+            async with asyncio.timeout(0.3):
                 await agent(*turns).run(user_msg="Go.")
 
     async def suppressed() -> None:
@@ -299,7 +300,7 @@ PATHS = [
         "own-timeout-with-progress",
         "The agent's own time limit; a tool had answered before.",
         ("BOUNDED_STOP", "time_limit"),
-        plays(call(), say(pause=5), timeout=0.2),
+        plays(call(), say(pause=5), timeout=0.4),
     ),
     # Failures
     Path_("tool-fails", "A tool raised; the model was told and went on.", UNPROVEN, plays(call("breaks"), say())),

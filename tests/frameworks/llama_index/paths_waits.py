@@ -15,7 +15,7 @@ from workflows.events import HumanResponseEvent
 import stopcause
 from tests.frameworks.harness import Path_
 from tests.frameworks.llama_index import flows
-from tests.frameworks.llama_index.models import agent, asked_of, call, failing, say
+from tests.frameworks.llama_index.models import agent, asked_of, call, failing, say, settles
 from tests.frameworks.llama_index.paths_agents import ABORTED, UNPROVEN
 
 Run = Callable[[], Awaitable[Any]]
@@ -104,7 +104,7 @@ def resumed(make: Make, **given: Any) -> Run:
         state = await _keeps(handler)
         await handler.cancel_run()
         handler = _restored(first, state)
-        await asyncio.sleep(0.05)
+        await settles()
         _answer(handler, **given)
         with contextlib.suppress(Exception):
             await handler
@@ -161,7 +161,7 @@ async def _elsewhere() -> None:
     state = await _keeps(handler) | {"note": "of the program's own"}
     await handler.cancel_run()
     handler = _restored(made, state)
-    await asyncio.sleep(0.05)
+    await settles()
     _answer(handler)
     await handler
 
@@ -183,7 +183,7 @@ async def _two(*answers: int) -> None:
 
 async def _system() -> None:
     handler = flows.WaitsForSystem(timeout=5).run()
-    await asyncio.sleep(0.05)
+    await settles()
     handler.ctx.send_event(flows.Arrived(job="canary-7f3a"))
     await handler
 

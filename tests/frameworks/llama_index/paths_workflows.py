@@ -11,7 +11,7 @@ import stopcause
 from tests.frameworks.harness import Path_, Scripted
 from tests.frameworks.llama_index import flows
 from tests.frameworks.llama_index.models import Scripted as Model
-from tests.frameworks.llama_index.models import Turn, agent, failing, say
+from tests.frameworks.llama_index.models import Turn, agent, failing, say, settles
 from tests.frameworks.llama_index.paths_agents import ABORTED, UNPROVEN, TooMany
 
 Run = Callable[[], Awaitable[Any]]
@@ -48,7 +48,7 @@ def _inner(kind: type, timeout: float | None = 5, **given: Any) -> Callable[[], 
 
 async def _cancel_run() -> None:
     handler = flows.OneSlow(timeout=5).run()
-    await asyncio.sleep(0.05)
+    await settles()
     await handler.cancel_run()
     await failing(handler)
 
@@ -56,9 +56,9 @@ async def _cancel_run() -> None:
 async def _hard_cancel() -> None:
     """`handler.cancel()`, deprecated: the task itself is cancelled."""
     handler = flows.OneSlow(timeout=5).run()
-    await asyncio.sleep(0.05)
+    await settles()
     handler.cancel()
-    await asyncio.sleep(0.05)
+    await settles()
 
 
 async def _one_at_a_time() -> None:

@@ -20,7 +20,7 @@ from workflows.events import HumanResponseEvent, InputRequiredEvent
 import stopcause
 from stopcause.receipts.testing import recorded
 from tests.frameworks.llama_index import flows
-from tests.frameworks.llama_index.models import Turn, agent, asked_of, call, failing, say
+from tests.frameworks.llama_index.models import Turn, agent, asked_of, call, failing, say, settles
 
 PROSE, WORD = "canary-7f3a is here", "canary7f3a"
 MARKS = (b"canary-7f3a", b"canary7f3a")
@@ -84,7 +84,7 @@ async def _is_kept() -> None:
     state = handler.ctx.to_dict()
     await handler.cancel_run()
     handler = made.run(ctx=Context.from_dict(made, state))
-    await asyncio.sleep(0.05)
+    await settles()
     handler.ctx.send_event(HumanResponseEvent(response=WORD))
     await handler
 
