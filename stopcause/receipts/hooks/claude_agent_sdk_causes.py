@@ -1,7 +1,7 @@
 """Claude Agent SDK: what the words of its results and the classes of its exceptions mean. Tables, and who asks them.
 
-Sources: `types.py`, `_errors.py` and `_internal/query.py` of claude-agent-sdk 0.2.189, compared with 0.2.82; what the
-command lines that those bring (2.1.332, 2.1.142) list as the words of a result, and what they were seen to say.
+Sources: `types.py`, `_errors.py` and `_internal/query.py` of claude-agent-sdk 0.2.189, compared with 0.2.126; what the
+command lines that those bring (2.1.332, 2.1.218) list as the words of a result, and what they were seen to say.
 """
 
 from __future__ import annotations

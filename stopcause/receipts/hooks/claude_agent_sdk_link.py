@@ -39,11 +39,13 @@ class Link:
     """A connection, and the turns in it, one after the other."""
 
     is_kept = True  # whether the command line keeps the session, so that it can be resumed
+    is_fork = False  # whether the session that is named is only what another begins with
 
     def __init__(self, hook: Hook, options: Foreign, waiting: Waiting[Asked], *, is_bound: bool) -> None:
+        """`is_bound`: whether the limits in the options reach whoever is connected."""
         self.hook = hook
-        self.options = options
-        self.is_bound = is_bound  # whether the limits in the options reach whoever is connected
+        self.model: str | None = None
+        self.limits: dict[str, float] = {}
         self.turn: Turn | None = None
         self.session: str | None = None
         self.allowed: set[str] = set()
@@ -55,19 +57,33 @@ class Link:
         self._spent: float | None = 0.0
         self._waiting = waiting
         with hook.guard("options"):
-            self._resume()
+            self._read(options)
+            self.limits = self.limits if is_bound else {}
 
-    def _resume(self) -> None:
-        """A resumed session counts its cost on from what it was; a fork has another id."""
-        if getattr(self.options, "resume", None) or getattr(self.options, "continue_conversation", False):
-            self._spent = None
-            self.session = getattr(self.options, "resume", None)
-        self.is_kept = "no-session-persistence" not in (getattr(self.options, "extra_args", None) or {})
+    def _read(self, options: Foreign) -> None:
+        """What counts of the options, which are not kept: their callbacks may hold on to the client.
+
+        A resumed session counts its cost on from what it was, and a fork of it will have another id.
+        """
+        self.model = options.model if isinstance(options.model, str) else None
+        for name, _, _ in causes.BOUNDS.values():
+            value = getattr(options, name, None)
+            if isinstance(value, int | float):
+                self.limits[name] = value
+        if options.resume or options.continue_conversation:
+            self._spent, self.session = None, options.resume
+        self.is_fork = bool(options.fork_session)
+        self.is_kept = "no-session-persistence" not in options.extra_args
 
     @property
     def run(self) -> Run | None:
         """That of the open turn, or of the last one."""
         return None if self.turn is None else self.turn.run
+
+    @property
+    def thread(self) -> str | None:
+        """The session, as far as is known."""
+        return None if self.is_fork else self.session
 
     @property
     def has_turn(self) -> bool:
@@ -84,7 +100,7 @@ class Link:
             self.allowed, self.refused, self.is_refusal_final = set(), set(), False
             if self.hook.is_tested:
                 with self.hook.guard("describe"):
-                    self.turn.describe(getattr(self.options, "model", None))
+                    self.turn.describe()
             self.turn.begin()
 
     # Messages ---------------------------------------------------------------------------------------------------------
@@ -113,7 +129,8 @@ class Link:
         tools, agents, session, model = (data.get(name) for name in ("tools", "agents", "session_id", "model"))
         self._tools = frozenset(tools) if isinstance(tools, list) else None
         self._agents = frozenset(agents) if isinstance(agents, list) else frozenset()
-        self.session = session if isinstance(session, str) else self.session
+        if isinstance(session, str):
+            self.session, self.is_fork = session, False
         self.begin()
         if self.turn is not None:
             self.turn.run.thread_id = self.turn.run.thread_id or self.session

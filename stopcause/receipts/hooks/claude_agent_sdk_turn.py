@@ -66,6 +66,9 @@ class Loop(Call):
             self.api_error = message.error
             return
         run = self.run
+        if self.api_error is not None:
+            self.api_error = None
+            run.model_errors_recovered += 1
         if message.message_id is None or message.message_id != self._answer:
             self._answer = message.message_id
             run.model_calls = (run.model_calls or 0) + 1
@@ -150,13 +153,13 @@ class Turn(Loop):
     result: causes.Word | None = None  # what the result meant, once there is one
     resumes: Asked | None = None
 
-    def describe(self, model: str | None) -> None:
+    def describe(self) -> None:
         """What is known before it begins, of which the connection may know more when its first message comes."""
         run, link = self.run, self.link
-        run.model = run.model or model
-        run.thread_id = run.thread_id or link.session
+        run.model = run.model or link.model
+        run.thread_id = run.thread_id or link.thread
         for name, kind, unit in causes.BOUNDS.values():
-            if link.is_bound and (limit := self.hook.read(run, link.options, name, (int, float))) is not None:
+            if (limit := link.limits.get(name)) is not None:
                 run.limit(name, kind, limit, unit=unit)
         self.resumes = link.deferred()
         if self.resumes is not None:
@@ -200,7 +203,7 @@ class Turn(Loop):
         self.result = word = causes.of_result(
             is_error=is_error,
             subtype=self.hook.read(self.run, result, "subtype", str),
-            terminal=getattr(result, "terminal_reason", None),  # not in 0.2.82
+            terminal=self.hook.read(self.run, result, "terminal_reason", str),
             api=causes.of_api(self.api_error, stop_reason, result.api_error_status) if self._is_api(result) else None,
             is_aborted=self.run.abort_requested_ns is not None,
         )
@@ -212,7 +215,7 @@ class Turn(Loop):
         self._say_why(word, result)
 
     def _is_api(self, result: Foreign) -> bool:
-        return bool(result.subtype == "success" or result.api_error_status is not None)
+        return self.api_error is not None or result.subtype == "success" or result.api_error_status is not None
 
     def _count(self, result: Foreign) -> None:
         usage = result.usage if isinstance(result.usage, dict) else {}

@@ -157,7 +157,7 @@ async def ask(given: ClaudeAgentOptions, prompt: str = "Close it.", *, transport
 
 
 async def prompts(*texts: str) -> AsyncIterator[Event]:
-    """Prompts as a stream, which callbacks need in 0.2.82."""
+    """Prompts as a stream, as an application with more than one has them."""
     for text in texts:
         yield {"type": "user", "message": {"role": "user", "content": text}, "parent_tool_use_id": None}
 

@@ -209,6 +209,10 @@ PATHS = [
     ),
     Path_("no-credit", "There is no credit left.", ("FAILED", "quota"), _api("billing_error")),
     Path_(
+        "api-recovered", "A call of the API failed, and another one made up for it.", UNPROVEN,
+        plays(init(), said("canary-7f3a", error="overloaded"), said("It is closed."), result()),
+    ),
+    Path_(
         "status-alone", "A word that nobody knows, and the status 429.", ("FAILED", "quota"),
         _api("novel", api_error_status=429),
     ),

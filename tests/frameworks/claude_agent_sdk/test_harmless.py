@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 import re
 import traceback
+import weakref
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
 
@@ -50,6 +52,11 @@ POINTS = [
     (Query, "_handle_control_request"), (Query, "__init__"),
 ]  # fmt: skip
 _NAME = "claude_agent_sdk"
+# A stream of messages that is left early is not closed by the SDK, with and without the hook.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
 _CALL = (init("Bash", "Task"), said(used()))
 
 
@@ -215,6 +222,30 @@ def test_a_callback_stays_in_the_options_as_it_was() -> None:
 
     asyncio.run(connects())
     assert given.can_use_tool == seen.can_use_tool
+
+
+@pytest.mark.usefixtures("hook")
+def test_a_client_is_let_go() -> None:
+    """Also where a callback in its options holds on to it."""
+
+    class Application:
+        client: Any = None
+
+        async def can_use_tool(self, *_: Any) -> Any:
+            return self.client
+
+    async def connects() -> weakref.ref[Any]:
+        application = Application()
+        application.client = ClaudeSDKClient(
+            ClaudeAgentOptions(can_use_tool=application.can_use_tool), Wire(stays=True)
+        )
+        async with application.client:
+            return weakref.ref(application.client)
+
+    with recorded():
+        client = asyncio.run(connects())
+        gc.collect()
+        assert client() is None
 
 
 @pytest.mark.usefixtures("hook")
