@@ -56,24 +56,27 @@ def _forgets() -> None:
 
 async def _timed_out(*turns: Turn) -> None:
     """An agent is not async: it runs in a thread, which goes on when nobody waits for it any more."""
-    started = asyncio.to_thread(agent(*turns).run, "Close it.")
     with contextlib.suppress(TimeoutError):
-        async with stopcause.run("ticket-agent"), asyncio.timeout(0.15):
-            await started
-    await asyncio.sleep(0.3)
+        async with stopcause.run("ticket-agent"), asyncio.timeout(0.3):
+            work = asyncio.ensure_future(asyncio.to_thread(agent(*turns).run, "Close it."))
+            await asyncio.shield(work)
+    await work
 
 
 async def _cancelled(*, is_in_block: bool) -> None:
-    async def work() -> None:
-        with stopcause.run("ticket-agent") if is_in_block else contextlib.nullcontext():
-            await asyncio.to_thread(agent(done(pause=0.25)).run, "Close it.")
+    work: list[asyncio.Future[Any]] = []
 
-    task = asyncio.create_task(work())
-    await asyncio.sleep(0.1)
+    async def program() -> None:
+        with stopcause.run("ticket-agent") if is_in_block else contextlib.nullcontext():
+            work.append(asyncio.ensure_future(asyncio.to_thread(agent(done(pause=0.4)).run, "Close it.")))
+            await asyncio.shield(work[0])
+
+    task = asyncio.create_task(program())
+    await asyncio.sleep(0.2)
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
-    await asyncio.sleep(0.3)
+    await work[0]
 
 
 PATHS = [
@@ -120,13 +123,13 @@ PATHS = [
         "timed-out",
         "The host's time limit fired while the agent's thread went on, with nothing done.",
         ("STUCK", "time_limit"),
-        lambda: _timed_out(done(pause=0.3)),
+        lambda: _timed_out(done(pause=0.5)),
     ),
     Path_(
         "timed-out-with-progress",
         "The host's time limit fired while the agent's thread went on; a tool had answered before.",
         ("BOUNDED_STOP", "time_limit"),
-        lambda: _timed_out(call(key="a"), done(pause=0.3)),
+        lambda: _timed_out(call(key="a"), done(pause=0.5)),
     ),
     Path_(
         "cancelled-in-a-block",

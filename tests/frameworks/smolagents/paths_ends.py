@@ -17,11 +17,11 @@ _LOOKS = (call(key="a"), call(key="b"))
 
 def _side_by_side() -> None:
     """Two agents in two threads."""
-    one, two = agent(done(pause=0.05), name="one"), agent(done(pause=0.2), name="two")
+    one, two = agent(done(pause=0.3), name="one"), agent(done(pause=0.4), name="two")
     threads = [threading.Thread(target=each.run, args=("Close it.",)) for each in (one, two)]
     for thread in threads:
         thread.start()
-        time.sleep(0.02)
+        time.sleep(0.15)
     for thread in threads:
         thread.join()
 

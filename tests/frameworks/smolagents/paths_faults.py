@@ -70,7 +70,7 @@ def _stream_breaks() -> None:
 
 def _code_timed_out() -> None:
     made = coder(
-        code("import time", "time.sleep(0.2)"), code("final_answer(1)"), executor_kwargs={"timeout_seconds": 0.05}
+        code("import time", "time.sleep(0.4)"), code("final_answer(1)"), executor_kwargs={"timeout_seconds": 0.2}
     )
     made.run("Close it.")
 

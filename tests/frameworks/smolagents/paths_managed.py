@@ -22,7 +22,7 @@ def slow(key: str) -> str:
     Args:
         key: what.
     """
-    time.sleep(0.2)
+    time.sleep(0.3)
     return key
 
 
