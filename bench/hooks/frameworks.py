@@ -12,9 +12,13 @@ from pathlib import Path
 
 TURNS = 5
 PEERS = {
+    "agent-framework": ("Agent Framework's own spans", "OpenInference"),
+    "crewai": ("OpenInference",),
+    "google-adk": ("OpenInference",),
     "langgraph": ("OpenInference",),
     "openai-agents": ("OpenInference", "Logfire"),
     "pydantic-ai": ("Logfire",),
+    "smolagents": ("OpenInference",),
     "strands": ("Strands' own spans",),
 }
 _HERE = Path(__file__).parent

@@ -29,8 +29,15 @@ class Spec(NamedTuple):
 
 
 SPECS = (
+    Spec("agent_framework", "agent-framework-core", "agent_framework", "1.0", "2"),
+    Spec("claude_agent_sdk", "claude-agent-sdk", "claude_agent_sdk", "0.2.126", "0.3"),
+    Spec("crewai", "crewai", "crewai", "1.15", "2"),
+    Spec("google_adk", "google-adk", "google.adk.runners", "2.0", "3"),
     Spec("langgraph", "langgraph", "langgraph.pregel", "1.0", "1.3"),
+    Spec("llama_index", "llama-index-workflows", "workflows", "2.10", "3"),
     Spec("openai_agents", "openai-agents", "agents", "0.20", "0.25"),
     Spec("pydantic_ai", "pydantic-ai-slim", "pydantic_ai", "2.0", "3"),
+    Spec("smolagents", "smolagents", "smolagents", "1.20", "2"),
     Spec("strands", "strands-agents", "strands.agent.agent", "1.16", "2"),
+    Spec("temporal", "temporalio", "temporalio", "1.20", "2"),
 )
