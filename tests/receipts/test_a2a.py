@@ -91,6 +91,14 @@ def test_a_canceled_task_was_seen_to_be() -> None:
     assert stop.abort.observed_at is not None
 
 
+def test_a_bound_that_the_service_said_before_stays_the_cause() -> None:
+    with recorded() as receipts:
+        with stopcause.run("service") as run:
+            run.bounded("step_limit", "max_turns", "steps", limit=3, observed=3)
+            a2a.ended(run, "completed", task_id="t-6")
+        assert receipts.stopped.stop_cause == "step_limit"
+
+
 @pytest.mark.parametrize(("word", "where"), [("paused", "paused"), (99, "99"), (MARK, None)])
 def test_a_new_state_is_unknown_and_found(word: str | int, where: str | None) -> None:
     stop = stopped(word, task_id="t-1")
