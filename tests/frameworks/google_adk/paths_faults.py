@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from google.adk.agents.run_config import RunConfig
+from google.adk.agents.run_config import RunConfig, ToolThreadPoolConfig
 from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.reflect_retry_tool_plugin import ReflectAndRetryToolPlugin
 from google.genai import errors, types
@@ -113,6 +113,9 @@ PATHS = [
           playing(call(), say(), before_tool_callback=lambda **_: {"note": "canary-7f3a"})),
     Path_("tools-at-once", "Two calls of one turn.", UNPROVEN,
           playing(Turn(calls=(("look_up", "call-1", {}), ("look_up", "call-2", {}))), say())),
+    Path_("tools-in-threads", "Two calls of one turn, in threads of a pool.", UNPROVEN,
+          playing(Turn(calls=(("look_up", "call-1", {}), ("look_up", "call-2", {}))), say(),
+                  config=RunConfig(tool_thread_pool_config=ToolThreadPoolConfig(max_workers=2)))),
     Path_("wrong-arguments", "The model called a tool without what it needs; it was told, and went on.", UNPROVEN,
           playing(call("look_up_both", first="a"), say(), tools=[look_up_both])),
     # The model

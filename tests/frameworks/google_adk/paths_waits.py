@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from google.adk.agents import SequentialAgent
+from google.adk.agents import ParallelAgent, SequentialAgent
 from google.adk.auth.auth_credential import AuthCredential, AuthCredentialTypes, OAuth2Auth
 from google.adk.auth.auth_tool import AuthConfig
 from google.adk.events.request_input import RequestInput
@@ -140,6 +140,15 @@ async def _sub_agent() -> None:
     await desk.run(desk.answer())
 
 
+async def _parallel() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        root = ParallelAgent(
+            name="crew", sub_agents=[agent(call("pay"), name="payer"), agent(call(), say(), name="reader")]
+        )
+    await Desk(root).run()
+
+
 async def _agent_tool() -> None:
     inner = agent(call("pay"), name="payer")
     await Desk(agent(call("payer", request="Pay."), say(), tools=[AgentTool(inner)])).run()
@@ -215,6 +224,7 @@ PATHS = [
     Path_("sign-in-kept", "Routed, and the session names the paused state.", ("WAITING", "sign_in"),
           waiting(call("signs_in"), say(), tools=[signs_in], service=kept), ROUTED),
     Path_("sub-agent-asks", "An agent inside a sequence asked; the answer reached it.", ANSWERED, _sub_agent),
+    Path_("parallel-asks", "Of two agents at once one asks, and the other is done.", UNOWNED, _parallel),
     Path_("agent-tool-asks", "An agent that is a tool asked: its session is gone, and nobody can answer.",
           NO_TOKEN, _agent_tool, ROUTED, judged=1),
     Path_("question", "A node of a workflow asks.", UNOWNED, lambda: _workflow(is_answered=False)),

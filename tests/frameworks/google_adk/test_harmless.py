@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import importlib
 import inspect
 import pickle
 import traceback
@@ -232,6 +233,29 @@ def test_a_runner_of_the_programs_own_is_one_run() -> None:
     with recorded() as receipts:
         asyncio.run(_awaited(desk.run()))
         assert receipts.stopped.stop_cause == "natural"
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["theirs-first", "ours-first"])
+def test_another_instrumentation_of_the_same_functions_goes_on_working(
+    is_first: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As OpenInference's, which is made with wrapt and needs the runner."""
+    wrapt: Any = importlib.import_module("wrapt")  # comes with OpenTelemetry
+    seen: list[str] = []
+
+    def wrapper(wrapped: Any, instance: Any, args: Any, kwargs: Any) -> Any:
+        seen.append(instance.app_name)
+        return wrapped(*args, **kwargs)
+
+    with recorded() as receipts:
+        if not is_first:
+            stopcause.instrument("google_adk")
+        monkeypatch.setattr(Runner, "run_async", wrapt.FunctionWrapper(vars(Runner)["run_async"], wrapper))
+        stopcause.instrument("google_adk")
+        asyncio.run(_awaited(Desk(agent(call(), say())).run()))
+        assert (receipts.stopped.stop_cause, receipts.stopped.steps) == ("natural", 2)
+        stopcause.uninstrument("google_adk")
+    assert seen == ["desk"]
 
 
 @pytest.mark.parametrize("method", ["cause", "is_first_end", "came_back", "failed", "ended", "left", "read_result"])
