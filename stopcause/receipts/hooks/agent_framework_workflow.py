@@ -184,7 +184,7 @@ def _asked(request_id: str, event: Foreign, workflow: Foreign) -> Asked:
     """What an executor asked: an agent's own request, or anything of the program's."""
     data = event.data
     if not isinstance(getattr(data, "user_input_request", None), bool) or not hasattr(data, "call_id"):
-        return Asked(request_id)
+        return Asked(request_id, metadata=data)
     executor = getattr(workflow, "executors", {}).get(event.source_executor_id)
     options = getattr(getattr(executor, "agent", None), "default_options", None) or {}
     return asked_for(request_id, data, tool_names(options))

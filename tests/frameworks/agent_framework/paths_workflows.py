@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import importlib
 import itertools
+from datetime import UTC, datetime, timedelta
 from typing import Any, Never
 
 from agent_framework import (
@@ -78,6 +79,19 @@ class Asks(Executor):
         await ctx.yield_output(reply)
 
 
+class AsksBy(Executor):
+    """Asks with the names of those who answer."""
+
+    @handler
+    async def take(self, text: str, ctx: WorkflowContext[Never, str]) -> None:
+        until = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+        await ctx.request_info({"who": "finance", "until": until, "note": text}, str, request_id="question-1")
+
+    @response_handler
+    async def taken(self, _: dict[str, str], reply: str, ctx: WorkflowContext[Never, str]) -> None:
+        await ctx.yield_output(reply)
+
+
 def graph(*executors: Any, **more: Any) -> Workflow:
     """A chain of executors."""
     builder = WorkflowBuilder(name="desk", start_executor=executors[0], **more)
@@ -122,6 +136,10 @@ async def _answered_from_checkpoint() -> None:
 
 async def _kept() -> None:
     await _asks().run("Go.", checkpoint_storage=InMemoryCheckpointStorage())
+
+
+async def _asks_by_keys() -> None:
+    await graph(AsksBy(id="asks"), checkpoint_storage=InMemoryCheckpointStorage()).run("canary-7f3a")
 
 
 async def _restored() -> None:
@@ -278,6 +296,13 @@ PATHS = [
         ("WAITING", "input_required"),
         _kept,
         ROUTED,
+    ),
+    Path_(
+        "workflow-asks-by-keys",
+        "Who answers, and until when, is in what it asks, under keys that are allowed.",
+        ("WAITING", "input_required"),
+        _asks_by_keys,
+        {"approval_keys": {"owner": "who", "deadline": "until"}},
     ),
     Path_("workflow-answered", "The answer came to the live object.", ANSWERED, _answered, ROUTED),
     Path_("workflow-answered-resumed", "With the answer it finished.", UNPROVEN, _answered, ROUTED, judged=1),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import copy
 import gc
+import importlib
 import inspect
 import pickle
 import traceback
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
+import agent_framework
 import pytest
 from agent_framework import (
     AgentResponse,
@@ -49,6 +51,13 @@ POINTS: list[tuple[Any, str]] = [
     (MiddlewareTermination, "__init__"), (ResponseStream, "__anext__"), (ResponseStream, "_get_stream"),
     (Workflow, "_run_core"), (InProcRunnerContext, "create_checkpoint"),
 ]  # fmt: skip
+
+if hasattr(ResponseStream, "close"):  # of these 1.0 has none
+    functional = importlib.import_module("agent_framework._workflows._functional")
+    POINTS += [
+        (ResponseStream, "close"), (functional.FunctionalWorkflow, "_run_core"),
+        (agent_framework.AgentLoopMiddleware, "_evaluate_stop"),
+    ]  # fmt: skip
 
 
 class Seen:
