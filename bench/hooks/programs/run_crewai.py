@@ -21,8 +21,7 @@ class Scripted(BaseLLM):
 
 
 def once() -> object:
-    agent = Agent(role="clerk", goal="An answer.", backstory="Patient.", llm=Scripted(model="scripted"))
-    return Crew(agents=[agent], tasks=[Task(description="hello", expected_output="A word.", agent=agent)]).kickoff()
+    return crew.kickoff()
 
 
 def openinference() -> None:
@@ -31,4 +30,6 @@ def openinference() -> None:
     CrewAIInstrumentor().instrument(tracer_provider=tracer_provider())
 
 
+agent = Agent(role="clerk", goal="An answer.", backstory="Patient.", llm=Scripted(model="scripted"))
+crew = Crew(agents=[agent], tasks=[Task(description="hello", expected_output="A word.", agent=agent)])
 main(once, {"OpenInference": openinference})
