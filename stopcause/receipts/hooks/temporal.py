@@ -103,7 +103,10 @@ def __getattr__(name: str) -> Foreign:
     """`approval`, which needs Temporal; this module is also read where that is not yet imported."""
     if name != "approval":
         raise AttributeError(name)
-    from stopcause.receipts.hooks.temporal_waits import approval
+    from temporalio.workflow import unsafe
+
+    with unsafe.imports_passed_through():  # a program may have restrictions of its own
+        from stopcause.receipts.hooks.temporal_waits import approval
 
     return approval
 

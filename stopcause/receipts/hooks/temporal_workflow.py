@@ -170,15 +170,16 @@ class Execution(call.Call):
         expires_at = None if timeout is None else workflow.now() + timeout
         self.listen(f"waits/{approval_id}")
         self.run.waiting(
-            approval_id, expires_at=expires_at, resume_token=self.token, resumable=True, at_once=True, **facts
-        )
-        self._was_then(approval_id, "at_ns")
+            approval_id, expires_at=expires_at, asked_ns=workflow.time_ns(), resume_token=self.token, resumable=True,
+            at_once=True, **facts,
+        )  # fmt: skip
 
     def decided(self, approval_id: str, decision: str) -> None:
         """An answer came."""
         self.listen(f"decided/{approval_id}")
         self.run.decided(approval_id, decision)
-        self._was_then(approval_id, "decided_at")
+        if self.run.writer is None:  # of history: it was decided then
+            self.run._change_wait(approval_id, decided_at=workflow.time_ns())  # noqa: SLF001 - the core's, for this
 
     def executed(self, approval_id: str) -> None:
         """What it had asked for was done."""
@@ -190,11 +191,6 @@ class Execution(call.Call):
         self.listen(f"expires/{approval_id}")
         self.expired = error
         self.run.expired(approval_id)
-
-    def _was_then(self, approval_id: str, name: str) -> None:
-        """Of history the time is the one of then."""
-        if self.run.writer is None:
-            self.run._change_wait(approval_id, **{name: workflow.time_ns()})  # noqa: SLF001 - the core's, for this
 
     def _child_closed(self, error: Foreign) -> None:
         """A child that was terminated or ran out of time could not say so itself."""

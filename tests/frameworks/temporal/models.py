@@ -6,32 +6,39 @@ import asyncio
 import contextlib
 import itertools
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from temporalio.client import Client, WorkflowFailureError
 from temporalio.service import RPCError
 from temporalio.worker import Worker
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
 
 from tests.frameworks.temporal import workflows
 from tests.frameworks.temporal.server import connected
 
 _numbers = itertools.count(1)
 _executor = ThreadPoolExecutor(4)
+# The sandbox would import the workflows anew for each execution, which takes most of the time of a path.
+_PASSED = SandboxedWorkflowRunner(
+    restrictions=SandboxRestrictions.default.with_passthrough_modules("tests", "stopcause")
+)
 _BEGUN = 3  # events until the first task is done
 _OPEN = 1  # WORKFLOW_EXECUTION_STATUS_RUNNING
 _RUNS = 2  # an activity that a worker has: PENDING_ACTIVITY_STATE_STARTED
 
 How = dict[str, Any]  # the id of a workflow and where its worker listens
+Way = Callable[[Client, How], Coroutine[Any, Any, Any]]
+Run = Callable[[], Coroutine[Any, Any, None]]
 
 
 @contextlib.asynccontextmanager
 async def working(queue: str, *classes: type, **options: Any) -> AsyncIterator[Client]:
     """A client, and a worker on that queue."""
     client = await connected()
-    given = {"workflows": classes, "activities": workflows.ACTIVITIES, "activity_executor": _executor, **options}
-    async with Worker(client, task_queue=queue, **given):
+    given = {"workflow_runner": _PASSED, "activities": workflows.ACTIVITIES, "activity_executor": _executor, **options}
+    async with Worker(client, task_queue=queue, workflows=classes, **given):
         yield client
 
 
@@ -40,7 +47,9 @@ def place() -> How:
     return {"id": "ticket-7", "task_queue": f"queue-{next(_numbers)}"}
 
 
-def path(way: Callable[[Client, How], Awaitable[Any]], *classes: type, **options: Any) -> Callable[[], Awaitable[None]]:
+def path(
+    way: Callable[[Client, How], Coroutine[Any, Any, Any]], *classes: type, **options: Any
+) -> Callable[[], Coroutine[Any, Any, None]]:
     """A path with one worker, which has these workflows. What fails there is meant to."""
 
     async def run() -> None:
@@ -62,7 +71,7 @@ async def cleared(client: Client) -> None:
             await client.get_workflow_handle(workflow_id).terminate()
 
 
-def one_of(workflow: Any, *args: Any, **options: Any) -> Callable[[Client, How], Awaitable[Any]]:
+def one_of(workflow: Any, *args: Any, **options: Any) -> Way:
     """Runs a workflow to its end."""
 
     async def way(client: Client, how: How) -> Any:
@@ -71,7 +80,9 @@ def one_of(workflow: Any, *args: Any, **options: Any) -> Callable[[Client, How],
     return way
 
 
-def one(workflow: Any, *args: Any, worker: How | None = None, **options: Any) -> Callable[[], Awaitable[None]]:
+def one(
+    workflow: Any, *args: Any, worker: How | None = None, **options: Any
+) -> Callable[[], Coroutine[Any, Any, None]]:
     """A path of one workflow, which is run to its end by a worker that has no other."""
     return path(one_of(workflow, *args, **options), workflow, **(worker or {}))
 

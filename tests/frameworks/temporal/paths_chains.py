@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from typing import Any
 
@@ -13,7 +13,20 @@ from temporalio.common import RetryPolicy
 
 from tests.frameworks.harness import Path_
 from tests.frameworks.temporal import workflows as made
-from tests.frameworks.temporal.models import How, cleared, fails, one, one_of, path, place, rests, started, working
+from tests.frameworks.temporal.models import (
+    How,
+    Run,
+    Way,
+    cleared,
+    fails,
+    one,
+    one_of,
+    path,
+    place,
+    rests,
+    started,
+    working,
+)
 from tests.frameworks.temporal.paths_ends import FAILED_HOST, FAILED_TOOL, UNPROVEN
 
 QUICK = timedelta(milliseconds=10)
@@ -25,9 +38,7 @@ def tries(times: int) -> RetryPolicy:
     return RetryPolicy(maximum_attempts=times, initial_interval=QUICK, maximum_interval=QUICK)
 
 
-def after_another(
-    first: type, second: type, begin: Callable[[Client, How], Awaitable[Any]], end: Callable[[Any], Awaitable[Any]]
-) -> Callable[[], Awaitable[None]]:
+def after_another(first: type, second: type, begin: Way, end: Callable[[Any], Coroutine[Any, Any, Any]]) -> Run:
     """One worker begins it and goes away; another one, which may have other code, takes it up."""
 
     async def run() -> None:

@@ -6,6 +6,8 @@ import asyncio
 from datetime import timedelta
 
 from temporalio.client import Client
+from temporalio.worker import UnsandboxedWorkflowRunner
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from stopcause.receipts.hooks import temporal
 from tests.frameworks.harness import Path_
@@ -102,6 +104,18 @@ PATHS = [
         "An activity in the worker itself failed, and nothing handled that.",
         FAILED_TOOL,
         one(made.CallsLocally, "breaks"),
+    ),
+    Path_(
+        "sandboxed",
+        "The sandbox imports the workflow anew for this execution.",
+        UNPROVEN,
+        one(made.Calls, ["look_up", "look_up_in_thread"], worker={"workflow_runner": SandboxedWorkflowRunner()}),
+    ),
+    Path_(
+        "unsandboxed",
+        "A worker without a sandbox.",
+        UNPROVEN,
+        one(made.Calls, ["look_up", "look_up_in_thread"], worker={"workflow_runner": UnsandboxedWorkflowRunner()}),
     ),
     Path_(
         "no-cache",

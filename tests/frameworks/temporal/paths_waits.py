@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 
 from temporalio.client import Client
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
 from tests.frameworks.harness import Path_
 from tests.frameworks.temporal import workflows as made
@@ -143,6 +144,12 @@ PATHS = [
         "The same with a worker that keeps nothing.",
         UNPROVEN,
         path(answered(answer=True), made.Approves, **NO_CACHE),
+    ),
+    Path_(
+        "approved-sandboxed",
+        "The sandbox imports the workflow anew; what it says of its waits is heard all the same.",
+        UNPROVEN,
+        path(answered(answer=True), made.Approves, workflow_runner=SandboxedWorkflowRunner()),
     ),
     Path_("approved-by-update", "A yes by an update.", UNPROVEN, path(_updated, made.Approves)),
     Path_(

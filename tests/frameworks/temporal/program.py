@@ -23,7 +23,7 @@ async def close(ticket: int) -> str:
 class CloseTicket:
     @workflow.run
     async def run(self, ticket: int) -> str:
-        return await workflow.execute_activity(close, ticket, start_to_close_timeout=timedelta(seconds=10))
+        return str(await workflow.execute_activity(close, ticket, start_to_close_timeout=timedelta(seconds=10)))
 
 
 def free_port() -> int:
@@ -45,7 +45,7 @@ async def answering(port: int) -> Client:
 async def work_on(port: int) -> str:
     client = await answering(port)
     async with Worker(client, task_queue="tickets", workflows=[CloseTicket], activities=[close]):
-        return await client.execute_workflow(CloseTicket.run, 7, id="ticket-7", task_queue="tickets")
+        return str(await client.execute_workflow(CloseTicket.run, 7, id="ticket-7", task_queue="tickets"))
 
 
 def work() -> None:

@@ -22,9 +22,9 @@ WORD = "canary7f3a"
 MARKS = (b"canary-7f3a", b"canary7f3a")
 # In paths, marks are arguments and results of activities, and the texts of failures, signals and terminations.
 NAMES = (
-    "natural", "signal-fails", "activity-fails", "activity-refuses", "activity-invented", "local-activity-fails", "raises",
-    "raises-plainly", "terminated", "child-terminated", "continued-fails", "task-fails", "asks-in-time", "input-given",
-    "denied-fails", "agent-in-activity",
+    "natural", "signal-fails", "activity-fails", "activity-refuses", "activity-invented", "local-activity-fails",
+    "raises", "raises-plainly", "terminated", "child-terminated", "continued-fails", "task-fails", "asks-in-time",
+    "input-given", "denied-fails", "agent-in-activity",
 )  # fmt: skip
 WAYS: dict[str, Callable[[], Any]] = {path.id: path.run for path in PATHS if path.id in NAMES}
 

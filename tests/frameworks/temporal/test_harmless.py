@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from typing import Any, ClassVar
 
 import pytest
@@ -134,7 +134,7 @@ async def _talks(seen: Seen) -> None:
     await seen.end(handle)
 
 
-Way = Callable[[Seen], Awaitable[None]]
+Way = Callable[[Seen], Coroutine[Any, Any, None]]
 WAYS: list[Way] = [
     _returns, _fails, _recovers, _raises, _continues, _child_fails, _cancelled, _terminated, _approved, _talks,
 ]  # fmt: skip
@@ -166,7 +166,7 @@ def hook() -> Iterator[None]:
     stopcause.uninstrument("temporal")
 
 
-def named(ways: list[Way]) -> Any:
+def named(ways: Sequence[Way]) -> Any:
     return pytest.mark.parametrize("way", ways, ids=lambda way: way.__name__.strip("_"))
 
 

@@ -73,6 +73,10 @@ async def call(function: Any, text: str = "canary7f3a", **options: Any) -> Any:
     return await workflow.execute_activity(function, text, **given)
 
 
+async def _child(function: Any, *args: Any, **options: Any) -> str:
+    return str(await workflow.execute_child_workflow(function, *args, **options))
+
+
 # Ends -----------------------------------------------------------------------------------------------------------------
 
 
@@ -122,7 +126,8 @@ class Bounded:
     @workflow.run
     async def run(self, bound: str) -> str:
         queue = "nobody" if bound == "schedule_to_start_timeout" else None
-        return str(await call(hangs, task_queue=queue, **{bound: SOON}))
+        bounds: dict[str, Any] = {bound: SOON}
+        return str(await call(hangs, task_queue=queue, **bounds))
 
 
 @workflow.defn
@@ -283,7 +288,7 @@ class Parent:
     async def run(self, kind: str, handles: bool) -> str:
         names = [{"fails": "breaks"}.get(kind, "look_up")]
         try:
-            return await workflow.execute_child_workflow(Calls.run, names, id="child-7", run_timeout=LONG)
+            return await _child(Calls.run, names, id="child-7", run_timeout=LONG)
         except ChildWorkflowError:
             if not handles:
                 raise
@@ -313,14 +318,14 @@ class Abandons:
 class ParentOfRaising:
     @workflow.run
     async def run(self) -> str:
-        return await workflow.execute_child_workflow(Raises.run, "OutOfStock", id="child-7")
+        return await _child(Raises.run, "OutOfStock", id="child-7")
 
 
 @workflow.defn
 class ParentOfSlow:
     @workflow.run
     async def run(self) -> str:
-        return await workflow.execute_child_workflow(Waits.run, args=[[], 0], id="child-7", run_timeout=SOON * 3)
+        return await _child(Waits.run, args=[[], 0], id="child-7", run_timeout=SOON * 3)
 
 
 # Code that changes under an execution ---------------------------------------------------------------------------------
@@ -419,4 +424,4 @@ class Asks:
 class ParentOfAsking:
     @workflow.run
     async def run(self) -> str:
-        return await workflow.execute_child_workflow(Asks.run, id="child-7")
+        return await _child(Asks.run, id="child-7")
