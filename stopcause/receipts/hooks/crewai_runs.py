@@ -11,6 +11,7 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from stopcause.receipts.hooks.crewai_call import Asked, Call, is_guarding
+from stopcause.receipts.identifiers import is_personal
 from stopcause.receipts.vocabulary import ApprovalKind, OutputShape, StopCause
 
 if TYPE_CHECKING:
@@ -212,10 +213,17 @@ class FlowCall(Call):
         approval_id, is_kept = _approval_id(context), _is_kept(self.owner.persistence)
         self.run.waiting(
             approval_id, ApprovalKind.CONFIRMATION if context.emit else ApprovalKind.INPUT_REQUIRED,
-            resume_token=context.flow_id if is_kept else None, resumable=is_kept, metadata=context.metadata,
+            resume_token=self._resume_token(context) if is_kept else None, resumable=is_kept, metadata=context.metadata,
             raised_by=None if inner is None else inner[0],
         )  # fmt: skip
         self.waiting.add(context.flow_id, approval_id, Asked(self.run.run_id, inner))
+
+    def _resume_token(self, context: Foreign) -> str | None:
+        """What names the paused state, unless the program took a person's handle for it."""
+        if not is_personal(context.flow_id):
+            return str(context.flow_id)
+        self.run.find("refused_value", f"{self.hook.adapter}:flow_id")
+        return None
 
 
 def _approval_id(context: Foreign) -> str:

@@ -129,6 +129,15 @@ def test_no_content_in_records_logs_or_spans(
         assert mark not in marked
 
 
+def test_a_flow_whose_id_is_a_person() -> None:
+    """The id of a flow is what resumes it, and is not told where it may be a person's."""
+    with recorded() as receipts:
+        Reviewed(persistence=store()).kickoff(inputs={"id": "someone@example.org"})
+        assert b"someone@example.org" not in b"\n".join(receipts.lines)
+        (wait,) = receipts.stopped.approvals or ()
+        assert (wait.resumable, wait.resume_token, (receipts.stopped.thread_id or "")[:5]) == (True, None, "hmac:")
+
+
 def test_a_mark_would_be_found() -> None:
     with recorded() as receipts:
         crew(say(), name=WORD).kickoff()
