@@ -183,7 +183,7 @@ class RunnerCall(Callbacks):
         agent = self.runner.agent
         while is_a(agent, "SequentialAgent") and agent.sub_agents:
             agent = agent.sub_agents[-1]
-        if not is_a(agent, "LoopAgent") or agent.max_iterations is None:
+        if not is_a(agent, "LoopAgent") or not agent.max_iterations or agent.name in self.skipped:
             return False
         if any(agent.find_agent(author) is not None for author in self._escalated):
             return False

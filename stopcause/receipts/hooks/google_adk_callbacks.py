@@ -40,6 +40,7 @@ class Callbacks(Call):
     def __init__(self, hook: Hook, run: Run, runner: Foreign, waiting: Waiting[Asked]) -> None:
         super().__init__(hook, run, runner, waiting)
         self.faults: dict[str, ToolFault] = {}  # by call
+        self.skipped: set[str] = set()  # agents in whose place a callback answered
         self._in_flight: set[str] = set()
 
     def at_fault(self, chain: Sequence[BaseException]) -> ToolFault | None:
@@ -74,7 +75,10 @@ class Callbacks(Call):
 
     def _before_agent(self, agent: Foreign, _: Mapping[str, Any], answer: Foreign) -> None:
         """An event without content only tells of state. Where it is not the root that is skipped, the others go on."""
-        if answer is not None and answer.content is not None and agent.name == self.runner.agent.name:
+        if answer is None or answer.content is None:
+            return
+        self.skipped.add(agent.name)
+        if agent.name == self.runner.agent.name:
             self.replaced_by = causes.AGENT_ANSWERED
 
     def _before_model(self, _: Foreign, __: Mapping[str, Any], answer: Foreign) -> None:

@@ -127,7 +127,7 @@ class Call(call.Call):
         found = {each: asked for each in responses if (asked := self._waiting.of(self.place, each)) is not None}
         self.answered = found
         if responses:
-            answers = {each: _decision(response) for each, response in responses.items()}
+            answers = {each: _decision(response, is_known=each in found) for each, response in responses.items()}
             self.run.resumed(next((asked.run_id for asked in found.values()), None), answers)
 
     def taken(self) -> None:
@@ -161,8 +161,13 @@ class Call(call.Call):
         ]
 
 
-def _decision(response: Foreign) -> str | None:
-    return None if response.name == causes.REQUEST_CONFIRMATION else Decision.ANSWERED
+def _decision(response: Foreign, *, is_known: bool) -> str | None:
+    """Whether it was a yes is seen later, where it is known which call it is about; a no is one anywhere."""
+    if response.name != causes.REQUEST_CONFIRMATION:
+        return Decision.ANSWERED
+    told = response.response
+    is_denied = isinstance(told, dict) and told.get("confirmed") is False
+    return Decision.DENIED if is_denied and not is_known else None
 
 
 def _gated(function_call: Foreign) -> str | None:

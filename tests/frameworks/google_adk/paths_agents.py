@@ -65,6 +65,12 @@ def _loop(*turns: Turn, most: int | None = 2) -> Any:
     return shell(LoopAgent, agent(*turns, name="critic", tools=[exit_loop]), name="loop", max_iterations=most)
 
 
+def _loop_skipped() -> Any:
+    critic = agent(say(), name="critic")
+    loop = shell(LoopAgent, critic, name="loop", max_iterations=2, before_agent_callback=lambda **_: content())
+    return shell(SequentialAgent, agent(say(), name="reader"), loop)
+
+
 def _loop_in_sequence(*, is_last: bool) -> Any:
     last = [] if is_last else [agent(say(), name="writer")]
     return shell(SequentialAgent, agent(say(), name="reader"), _loop(say(), say()), *last)
@@ -141,6 +147,8 @@ PATHS = [
           running(lambda: _loop_in_sequence(is_last=True))),
     Path_("loop-inside", "After the loop another agent finished.", UNPROVEN,
           running(lambda: _loop_in_sequence(is_last=False))),
+    Path_("loop-skipped", "A callback skipped the loop, which was the last: its limit did not fire.", UNPROVEN,
+          running(_loop_skipped)),
     Path_("loop-call-limit", "A loop without end of its own; the limit of model calls fired.", LIMITED,
           running(lambda: _loop(say(), say(), say(), most=None), raises=True, config=RunConfig(max_llm_calls=2))),
     Path_("transfer", "An agent handed over to another, which finished: one run.", UNPROVEN, running(_transfer)),

@@ -109,6 +109,14 @@ async def _other_runner() -> None:
     await other.run(desk.answer())
 
 
+async def _denied_elsewhere() -> None:
+    desk = Desk(agent(call("pay"), say()), service=kept())
+    await desk.run()
+    stopcause.uninstrument("google_adk")  # another process knows nothing of what was asked in this one
+    stopcause.instrument("google_adk")
+    await desk.run(desk.answer({"confirmed": False}))
+
+
 async def _new_message() -> None:
     desk = Desk(agent(call("pay"), say()))
     await desk.run()
@@ -197,6 +205,8 @@ PATHS = [
           judged=1),
     Path_("confirmed-elsewhere", "Another runner with the same sessions takes the answer.", ANSWERED, _other_runner,
           ROUTED),
+    Path_("denied-elsewhere", "The no came to another process than the one that had asked; the model finished.",
+          ("FALSE_COMPLETE", "denied"), _denied_elsewhere, judged=1),
     Path_("confirmed-again", "What the answer resumed failed before the call; the same answer again let it run.",
           ANSWERED, _answered_again),
     Path_("new-message", "Something else was asked while it waits: the wait is still open.", UNOWNED, _new_message),
