@@ -166,7 +166,7 @@ def test_a_hook_that_cannot_be_taken_out_keeps_no_other_in(caplog: pytest.LogCap
 
 
 def test_a_name_that_is_no_hook_is_refused_with_those_that_are() -> None:
-    with pytest.raises(ConfigurationError, match="no hook 'langgrph'; there are langgraph, openai_agents"):
+    with pytest.raises(ConfigurationError, match="no hook 'langgrph'; there are agent_framework, claude"):
         stopcause.instrument("langgrph")
 
 
