@@ -82,21 +82,21 @@ def _transfer() -> Any:
 
 
 def _as_tool(*turns: Turn) -> Any:
-    return agent(call("helper", request="canary-7f3a"), say(), tools=[AgentTool(agent(*turns, name="helper"))])
+    return agent(call("expert", request="canary-7f3a"), say(), tools=[AgentTool(agent(*turns, name="expert"))])
 
 
 def _runner_in_tool() -> Any:
     async def delegate() -> dict[str, Any]:
         """Runs another agent."""
-        await Desk(agent(say(), name="helper")).run()
+        await Desk(agent(say(), name="expert")).run()
         return {"done": True}
 
     return agent(call("delegate"), say(), tools=[delegate])
 
 
 def _single_turn() -> Any:
-    helper = agent(say(), name="helper", mode="single_turn")
-    return agent(call("helper", request="canary-7f3a"), say(), sub_agents=[helper])
+    expert = agent(say(), name="expert", mode="single_turn")
+    return agent(call("expert", request="canary-7f3a"), say(), sub_agents=[expert])
 
 
 def _task() -> Any:

@@ -87,8 +87,8 @@ async def _callbacks() -> None:
 
 
 async def _as_tool() -> None:
-    inner = agent(say(WORD), name="helper", instruction=PROSE)
-    await Desk(agent(call("helper", request=PROSE), say(WORD), tools=[AgentTool(inner)])).run(WORD, NOTED)
+    inner = agent(say(WORD), name="expert", instruction=PROSE)
+    await Desk(agent(call("expert", request=PROSE), say(WORD), tools=[AgentTool(inner)])).run(WORD, NOTED)
 
 
 WAYS = [_talks, _waits, _is_denied, _signs_in, _tool_fails, _model_fails, _callbacks, _as_tool, _invents]
