@@ -22,7 +22,7 @@ from stopcause.receipts import imports
 from stopcause.receipts.hooks import agent_framework_agent, agent_framework_streams, agent_framework_workflow, wrapping
 from stopcause.receipts.hooks.agent_framework_agent import AgentCall, loop_call
 from stopcause.receipts.hooks.agent_framework_call import open_call
-from stopcause.receipts.hooks.agent_framework_model import ModelCall
+from stopcause.receipts.hooks.agent_framework_model import Aside, ModelCall
 from stopcause.receipts.hooks.agent_framework_workflow import WorkflowCall
 from stopcause.receipts.hooks.waiting import Waiting
 from stopcause.receipts.hooks.wrapping import replace
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from stopcause.receipts.hooks.guard import Hook
     from stopcause.receipts.hooks.wrapping import Undo
 
+_HANDED_OVER = "client_kwargs"  # agents and the layers of a client name it always, and nobody else needs it
 _LOOP = "agent_framework._harness._loop"
 
 
@@ -118,9 +119,15 @@ def _request(hook: Hook, original: Foreign) -> Foreign:
     @functools.wraps(original)
     def get_response(client: Foreign, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as the wrapped one
         call = _loop_of(hook, client)
-        if call is not None:
-            with hook.guard("request"):
-                call.requested(client, kwargs.get("options"), kwargs.get("client_kwargs"))
+        if call is None:
+            return original(client, *args, **kwargs)
+        if _HANDED_OVER not in kwargs:
+            aside = Aside(hook)
+            with aside:
+                answer = original(client, *args, **kwargs)
+            return agent_framework_streams.watched(hook, answer, lambda: aside)
+        with hook.guard("request"):
+            call.requested(client, kwargs.get("options"), kwargs[_HANDED_OVER])
         return original(client, *args, **kwargs)
 
     return get_response
@@ -130,7 +137,7 @@ def _round_trip(hook: Hook, original: Foreign) -> Foreign:
     @functools.wraps(original)
     def get_response(client: Foreign, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as the wrapped one
         call = _loop_of(hook, client)
-        if call is not None:
+        if call is not None and _HANDED_OVER in kwargs:
             with hook.guard("round_trip"):
                 call.round_trip(kwargs.get("options"))
         return original(client, *args, **kwargs)
@@ -144,7 +151,7 @@ def _model_call(hook: Hook, above: type, original: Foreign) -> Foreign:
     @functools.wraps(original)
     def get_response(client: Foreign, /, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - as the wrapped one
         call = _loop_of(hook, client)
-        if call is None:
+        if call is None or _HANDED_OVER not in kwargs:
             return original(client, *args, **kwargs)
         if not isinstance(client, above):
             with hook.guard("round_trip"):

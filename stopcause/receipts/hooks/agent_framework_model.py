@@ -14,20 +14,19 @@ if TYPE_CHECKING:
     from stopcause.receipts.hooks.guard import Hook
 
 
-class ModelCall:
-    """One call of an agent's model: a listener of its answer."""
+class Aside:
+    """A call of a client that is not the loop's: a context provider or a middleware made it, say. Not counted."""
 
     is_inside = False
+    is_over = False
 
-    def __init__(self, hook: Hook, call: AgentCall) -> None:
-        self.is_over = False
+    def __init__(self, hook: Hook) -> None:
         self._hook = hook
-        self._call = call
         self._token: Token[AgentCall | None] | None = None
 
     def __enter__(self) -> None:
         self.is_inside = True
-        self._token = loop_call.set(None)  # what a client calls by itself, a summary say, is not the loop's
+        self._token = loop_call.set(None)
 
     def __exit__(self, *_: object) -> None:
         self.is_inside = False
@@ -38,6 +37,33 @@ class ModelCall:
     def ending(self, how: str) -> contextlib.AbstractContextManager[object]:
         """The guard around its end."""
         return self._hook.guard(f"model.{how}")
+
+    def item(self, update: Foreign) -> None:
+        """An update of its stream."""
+
+    def returned(self, _: Foreign) -> None:
+        """It answered at once."""
+        self.is_over = True
+
+    def ended(self) -> None:
+        """Its stream is over."""
+        self.is_over = True
+
+    def failed(self, _: BaseException) -> None:
+        """It raised."""
+        self.is_over = True
+
+    def left(self) -> None:
+        """Its stream was closed before it was over; why, its reader will say."""
+        self.is_over = True
+
+
+class ModelCall(Aside):
+    """One call of an agent's model. What its client calls by itself meanwhile, for a summary say, is not the loop's."""
+
+    def __init__(self, hook: Hook, call: AgentCall) -> None:
+        super().__init__(hook)
+        self._call = call
 
     def item(self, update: Foreign) -> None:
         """An update of its stream; usage is a part of one."""
@@ -63,7 +89,3 @@ class ModelCall:
         if not self.is_over:
             self.is_over = True
             self._call.model_failed(error)
-
-    def left(self) -> None:
-        """Its stream was closed before it was over; why, its reader will say."""
-        self.is_over = True

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from agent_framework import RawAgent, agent_middleware
+from agent_framework import ContextProvider, Message, RawAgent, agent_middleware
 from pydantic import BaseModel
 
 import stopcause
-from tests.frameworks.agent_framework.models import Looping, Plain, Turn, agent, call, middleware, read, say
+from tests.frameworks.agent_framework.models import Looping, Plain, Scripted, Turn, agent, call, middleware, read, say
 from tests.frameworks.harness import Path_
 
 UNPROVEN = ("FALSE_COMPLETE", "no_contract")
@@ -73,7 +73,27 @@ async def _asks_twice() -> None:
     await agent(*turns, limits={"max_iterations": 2}, middleware=[middleware(agent_middleware, twice)]).run("Go.")
 
 
+class Remembers(ContextProvider):
+    """Has the agent's own client make a note after the run."""
+
+    async def after_run(self, *, agent: Any, **_: Any) -> None:
+        await agent.client.get_response([Message("user", ["canary-7f3a"])])
+
+
+def _noted(client: Any, **more: Any) -> Any:
+    turns = (say(), say("It", stop="length"))
+    return agent(*turns, client=client, context_providers=[Remembers("notes")]).run("Go.", **more)
+
+
 PATHS = [
+    Path_(
+        "client-beside",
+        "A context provider asks the same client for something else.",
+        UNPROVEN,
+        lambda: _noted(Scripted),
+    ),
+    Path_("client-beside-streamed", "The same after a stream.", UNPROVEN, lambda: read(_noted(Scripted, stream=True))),
+    Path_("client-beside-plain", "The same with a client without layers.", UNPROVEN, lambda: _noted(Plain)),
     Path_("answers", "A tool, then an answer.", UNPROVEN, lambda: agent(call(), say()).run("Go.")),
     Path_("answers-streamed", "The same as a stream.", UNPROVEN, lambda: _streams(call(), say())),
     Path_("final-response", "Only what the stream comes to is asked for.", UNPROVEN, _final),
