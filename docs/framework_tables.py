@@ -1,4 +1,4 @@
-"""The generated parts of docs/frameworks.md, of its pages and of the README: lines to add, versions, and every path that was run."""
+"""The generated parts of docs/frameworks.md, its pages and the README: lines to add, versions, every path that was run."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ SURE = {
     "callback": "the framework's own event or field",
     "exception": "the class of what it raised",
     "event_stream": "the stream's end, or its reader's leaving",
+    "platform": "what its engine says of it",
 }
 
 
@@ -87,10 +88,10 @@ def _row(case: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _receipt(case: dict[str, Any]) -> dict[str, Any] | None:
-    """The receipt of the run that the case is about."""
+    """The receipt of the run that the case is about, of its last attempt."""
     run_id = case.get("run_id") or case["records"][0]["run_id"]
-    stops = (each for each in case["records"] if each["kind"] == "run.stopped" and each["run_id"] == run_id)
-    return next(stops, None)
+    stops = [each for each in case["records"] if each["kind"] == "run.stopped" and each["run_id"] == run_id]
+    return max(stops, key=lambda each: each.get("attempt", 1), default=None)
 
 
 def _cases(framework: str) -> list[dict[str, Any]]:
