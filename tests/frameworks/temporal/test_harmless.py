@@ -260,7 +260,7 @@ def test_a_sink_that_raises_or_blocks_changes_nothing(way: Way, bare: dict[str, 
         stopcause.configure()
 
 
-@named(FEW)
+@named([_approved])
 @pytest.mark.parametrize(
     ("owner", "name"),
     [
