@@ -64,6 +64,13 @@ async def _reader_leaves() -> None:
     await stream.aclose()
 
 
+def _plain_reader_leaves() -> None:
+    """Closing a plain stream waits for the thread behind it."""
+    stream = crew(call(), say(), stream=True).kickoff()
+    next(iter(stream))
+    stream.close()
+
+
 def _alone() -> None:
     agent(call(), say()).kickoff("canary-7f3a: go")
 
@@ -216,6 +223,7 @@ PATHS = [
         ("BOUNDED_STOP", "caller_abort"),
         _reader_leaves,
     ),
+    Path_("plain-reader-leaves", "A plain stream was closed; its crew finished.", UNPROVEN, _plain_reader_leaves),
     Path_("alone", "An agent without a crew: its limit is the run's.", UNPROVEN, _alone),
     Path_("alone-async", "The same by its coroutine.", UNPROVEN, _alone_async),
     Path_(

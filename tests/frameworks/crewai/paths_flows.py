@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
+from pathlib import Path
+
+from crewai.state.checkpoint_config import CheckpointConfig
 
 import stopcause
 from tests.frameworks.crewai.flows import Failing, Looping, Mixed, Plain, Raising, Waits
@@ -28,6 +32,14 @@ def _streamed() -> None:
 
 def _with_id() -> None:
     Plain().kickoff(inputs={"id": "ticket-7", "note": "canary-7f3a"})
+
+
+def _from_checkpoint() -> None:
+    """The restored flow is another object, which the first one's call hands on to."""
+    folder = tempfile.mkdtemp()
+    Plain().kickoff(from_checkpoint=CheckpointConfig(location=folder, on_events=["flow_started"]))
+    (kept,) = [file for file in Path(folder).rglob("*") if file.is_file()]
+    Plain().kickoff(from_checkpoint=CheckpointConfig(location=folder, restore_from=str(kept)))
 
 
 def _in_a_block() -> None:
@@ -60,6 +72,7 @@ PATHS = [
     Path_("flow-in-a-loop", "The plain call inside of an event loop.", UNPROVEN, _plainly_in_a_loop),
     Path_("flow-streamed", "The same as a stream, read to its end.", UNPROVEN, _streamed),
     Path_("flow-with-id", "The program gives the flow's id, which is its thread.", UNPROVEN, _with_id),
+    Path_("flow-from-checkpoint", "A flow begins from a checkpoint: one run.", UNPROVEN, _from_checkpoint, judged=1),
     Path_(
         "flow-mixed",
         "A crew and an agent inside are children; a model asked directly is the flow's.",
