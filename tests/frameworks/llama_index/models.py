@@ -145,13 +145,17 @@ async def settles() -> None:
         await asyncio.sleep(0)
 
 
-async def asked_of(handler: Any) -> Any:
-    """Reads the stream until somebody is asked."""
+async def comes_to(handler: Any, kind: type) -> None:
+    """Reads the stream until there is such an event, and all after it stands still."""
     async for event in handler.stream_events():
-        if isinstance(event, InputRequiredEvent):
-            await settles()
-            return event
-    raise AssertionError("nobody was asked")
+        if isinstance(event, kind):
+            return await settles()
+    raise AssertionError("it never came to that")
+
+
+async def asked_of(handler: Any) -> None:
+    """Until somebody is asked."""
+    await comes_to(handler, InputRequiredEvent)
 
 
 async def failing(made: Any) -> None:

@@ -8,12 +8,12 @@ import gc
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from llama_index.core.agent.workflow import AgentWorkflow, ReActAgent
+from llama_index.core.agent.workflow import AgentInput, AgentWorkflow, ReActAgent, ToolCall
 from workflows import Context
 
 import stopcause
 from tests.frameworks.harness import Path_, Scripted
-from tests.frameworks.llama_index.models import DIRECT, Turn, agent, call, failing, look_up, say, settles
+from tests.frameworks.llama_index.models import DIRECT, Turn, agent, call, comes_to, failing, look_up, say
 from tests.frameworks.llama_index.models import Scripted as Model
 
 UNPROVEN = ("FALSE_COMPLETE", "no_contract")
@@ -88,7 +88,7 @@ async def _context_in_use() -> None:
     made = agent(say(pause=0.2), say())
     context = Context(made)
     handler = made.run(user_msg="Go.", ctx=context)
-    await settles()
+    await comes_to(handler, AgentInput)
     with contextlib.suppress(Exception):
         made.run(user_msg="Go on.", ctx=context)
     await handler
@@ -158,12 +158,13 @@ def _with_expert(*turns: Turn) -> Run:
 def _cancelled(how: Callable[[Any, asyncio.Task[Any]], Any], *turns: Turn) -> Run:
     async def run() -> None:
         handler = agent(*turns).run(user_msg="Go.")
+        await comes_to(handler, ToolCall if turns[0].calls else AgentInput)
 
         async def awaits() -> None:
             await handler
 
         task = asyncio.create_task(awaits())
-        await settles()
+        await asyncio.sleep(0)
         made = how(handler, task)
         if asyncio.iscoroutine(made):
             await made
@@ -175,8 +176,7 @@ def _cancelled(how: Callable[[Any, asyncio.Task[Any]], Any], *turns: Turn) -> Ru
 
 async def _forgotten() -> None:
     """Nobody awaits it, and the program ends."""
-    agent(say(pause=5)).run(user_msg="Go.")
-    await settles()
+    await comes_to(agent(say(pause=5)).run(user_msg="Go."), AgentInput)
 
 
 def _never_began() -> None:

@@ -113,7 +113,7 @@ async def _keeps(seen: Seen) -> None:
 
 
 async def _cancels(seen: Seen) -> None:
-    handler = agent(say(pause=5)).run(user_msg="Go.")
+    handler = flows.OneSlow(timeout=5).run()
     await settles()
     await handler.cancel_run()
     await seen.reads(handler)
