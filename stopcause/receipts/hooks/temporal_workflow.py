@@ -224,7 +224,7 @@ class Execution(call.Call):
         """An exception leaves it. Most end only this task: it stays open, and the task is tried again."""
         if isinstance(error, GeneratorExit) or not self._is_live_end():
             self.is_over = True  # evicted, or collected with its worker
-        elif type(error).__name__ == "_ContinueAsNewError":
+        elif isinstance(error, workflow.ContinueAsNewError):
             self._continued()
         elif self._is_cancel(error):
             self._count_failures()
