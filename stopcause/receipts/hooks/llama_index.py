@@ -95,10 +95,9 @@ def _begun(hook: Hook, workflow: Foreign, start_event: Foreign, kept: Kept | Non
 def _run(hook: Hook, contexts: _Contexts, original: Foreign) -> Foreign:
     """`Workflow.run`. In 2.10 it has a decorator that asks whose method it is, so it is called as one."""
 
-    def begun(workflow: Foreign, ctx: Foreign = None, start_event: Foreign = None, **_: object) -> WorkflowCall | None:
+    def begun(workflow: Foreign, /, ctx: Foreign = None, start_event: Foreign = None, **_: object) -> Any:  # noqa: ANN401 - a call, or None
         kept = None if ctx is None else contexts.restored.pop(ctx, None)
-        made: WorkflowCall | None = _begun(hook, workflow, start_event, kept, is_continued=ctx is not None)
-        return made
+        return _begun(hook, workflow, start_event, kept, is_continued=ctx is not None)
 
     @functools.wraps(original)
     def run(self: Foreign, /, *args: Any, **kwargs: Any) -> Foreign:  # noqa: ANN401 - as the wrapped one

@@ -258,6 +258,19 @@ def test_a_fault_of_the_hooks_changes_nothing(way: Way, owner: Any, name: str, m
         stopcause.uninstrument("llama_index")
 
 
+@pytest.mark.parametrize("name", ["workflow", "hook", "original", "call", "kept", "args", "kwargs"])
+@pytest.mark.usefixtures("hook")
+def test_no_name_of_ours_takes_an_argument_of_the_programs(name: str) -> None:
+    """All that the framework does not know becomes a field of the start event, by whatever name."""
+
+    async def program() -> None:
+        await flows.Two(timeout=5).run(**{name: "theirs"})
+
+    with recorded() as receipts:
+        asyncio.run(program())
+        assert (receipts.stopped.stop_cause, receipts.stopped.steps) == ("natural", 2)
+
+
 @pytest.mark.usefixtures("hook")
 def test_the_context_is_left_as_it_was() -> None:
     async def program() -> None:
