@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import mmap
 import re
 import typing
 from collections.abc import Iterator
@@ -25,10 +26,16 @@ _NO_CAUSE = {"ClaudeSDKError", "ResultError"}
 
 
 def _lists(word: str) -> set[str]:
-    """The words of the lists in the command line that have this one, and are in no list of anything else."""
-    pattern = rb'\["[a-z_]+"(?:,"[a-z_]+")*,"%s"(?:,"[a-z_]+")*\]' % word.encode()
-    found = re.findall(pattern, _COMMAND.read_bytes())
-    return {each.decode() for listed in found for each in re.findall(rb'"([a-z_]+)"', listed)}
+    """The words of all lists in the command line that have this one and nothing but words."""
+    found: set[str] = set()
+    with _COMMAND.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+        at = data.find(b'"%s"' % word.encode())
+        while at >= 0:
+            listed = data[data.rfind(b"[", at - 1000, at) : data.find(b"]", at) + 1]
+            if re.fullmatch(rb'\["[a-z_]+"(?:,"[a-z_]+")*\]', listed):
+                found |= {each.decode() for each in re.findall(rb'"([a-z_]+)"', listed)}
+            at = data.find(b'"%s"' % word.encode(), at + 1)
+    return found
 
 
 def test_every_terminal_reason_of_the_command_line_has_a_cause() -> None:
