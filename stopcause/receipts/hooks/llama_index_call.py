@@ -253,6 +253,7 @@ class WorkflowCall(call.Call):
     def _released(self) -> None:
         """A server lets go of a run that waits. Its store has the state."""
         self.waits.idle(accepts_human=True)
+        self.waits.outlives()
         cause = self.waits.cause or StopCause.EXTERNAL_PENDING
         self.run.say(cause, Rank.SIGNAL, Boundary.CALLBACK, reason="idle_released")
 

@@ -147,19 +147,23 @@ class Waits:
         return begun
 
     def keep(self, state: Mapping[str, Any]) -> tuple[str, Kept] | None:
-        """The program takes the paused state out: by what it is known again, and what is open in it.
-
-        What was to expire with this run now does not, and a moment that was told cannot be taken back: the wait in the
-        kept state is another one.
-        """
+        """The program takes the paused state out: by what it is known again, and what is open in it."""
         if self.cause is None:
             return None
-        if not self.is_kept:
-            self.is_kept = True
-            before, self._open = self._open, [self._begun(wait) for wait in self._open]
-            for wait in before:
-                self._run.decided(str(wait.approval_id), Decision.CANCELLED)
+        self.outlives()
         return digest(state), Kept(self._run.run_id, tuple(self._open))
+
+    def outlives(self) -> None:
+        """The paused state is kept by somebody else: what was to expire with this run now does not.
+
+        A moment that was told cannot be taken back, so the wait in the kept state is another one.
+        """
+        if self.is_kept:
+            return
+        self.is_kept = True
+        before, self._open = self._open, [self._begun(wait) for wait in self._open]
+        for wait in before:
+            self._run.decided(str(wait.approval_id), Decision.CANCELLED)
 
     # It is over -------------------------------------------------------------------------------------------------------
 

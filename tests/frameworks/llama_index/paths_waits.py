@@ -215,7 +215,23 @@ async def _late() -> None:
     await failing(handler)
 
 
+async def _released() -> None:
+    """As a server lets go of a run that is idle: its store keeps the state."""
+    from workflows.runtime.types.ticks import TickIdleRelease  # noqa: PLC0415 - not in 2.10
+
+    handler = flows.Required(timeout=5).run()
+    await asked_of(handler)
+    await handler._external_adapter.send_event(TickIdleRelease())
+    await handler
+
+
 PATHS = [
+    Path_(
+        "released",
+        "A server let go of a run that waits; its store keeps the state.",
+        ("WAITING_UNROUTED", "owner"),
+        _released,
+    ),
     Path_(
         "required",
         "A step returned a question; the run is open, and waits.",
