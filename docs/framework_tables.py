@@ -1,4 +1,4 @@
-"""The generated parts of docs/frameworks.md, its pages and the README: lines to add, versions, every path that was run."""
+"""The generated parts of docs/frameworks.md, its pages and the README: lines to add, versions, paths that were run."""
 
 from __future__ import annotations
 
