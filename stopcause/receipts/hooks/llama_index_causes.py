@@ -7,6 +7,7 @@ with 2.10; `core/agent/workflow/base_agent.py` and `multi_agent_workflow.py` of 
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 from stopcause.receipts.faults import chain_of, is_cancelled
@@ -91,8 +92,9 @@ def _modules(error: BaseException) -> Iterator[object]:
         trace = trace.tb_next
 
 
+@functools.lru_cache(maxsize=1024)
 def is_a(kind: object, name: str) -> bool:
-    """Whether a class is the framework's of this name, or made from it."""
+    """Whether a class is the framework's of this name, or made from it. Asked many times in a run, so remembered."""
     return isinstance(kind, type) and any(
         each.__name__ == name and each.__module__.partition(".")[0] in ("workflows", "llama_index")
         for each in kind.__mro__
