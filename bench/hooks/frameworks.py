@@ -13,9 +13,11 @@ from pathlib import Path
 TURNS = 5
 PEERS = {
     "agent-framework": ("Agent Framework's own spans", "OpenInference"),
+    "claude-agent-sdk": ("OpenInference",),
     "crewai": ("OpenInference",),
     "google-adk": ("OpenInference",),
     "langgraph": ("OpenInference",),
+    "llama-index": ("OpenInference",),
     "openai-agents": ("OpenInference", "Logfire"),
     "pydantic-ai": ("Logfire",),
     "smolagents": ("OpenInference",),

@@ -1,8 +1,10 @@
-"""One thin file for each framework: what its classes, fields and words mean, and where it is listened to.
+"""A folder for each framework: what its classes, fields and words mean, and where it is listened to.
 
-Here: which hooks there are. A hook file has the framework's cause map as a table at its top, and a function `install`
-that listens and gives back what undoes it. It imports its framework inside `install`: this list is read in processes
-that have none of them. What hooks share (the guard, reading an object that may have changed shape) is in `guard`.
+Here: which hooks there are. A folder has a function `install`, which listens and gives back what undoes it, and the
+framework's cause map as a table. It imports its framework inside `install`: this list is read in processes that have
+none of them. What hooks share is beside the folders: `guard` (nothing of ours raises; objects that may have changed shape are
+read with care), `call` (an invocation and its one end), `wrapping` (a `Call` around a framework's function) and `waiting`
+(which run waits for which answer).
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ class Spec(NamedTuple):
     """A hook.
 
     Attributes:
-        name: What `instrument` and STOPCAUSE_DISABLED call it; its file and its framework's name in records.
+        name: What `instrument` and STOPCAUSE_DISABLED call it; its folder and its framework's name in records.
         distribution: The package whose version counts.
         trigger: The module whose import means that the framework is used; the hook is installed then.
         lowest: The oldest version that is tested.

@@ -33,10 +33,10 @@ from agent_framework._workflows._runner_context import InProcRunnerContext
 
 import stopcause
 from stopcause.receipts import model
-from stopcause.receipts.hooks import agent_framework_agent
-from stopcause.receipts.hooks.agent_framework_agent import AgentCall
-from stopcause.receipts.hooks.agent_framework_model import ModelCall
-from stopcause.receipts.hooks.agent_framework_workflow import WorkflowCall
+from stopcause.receipts.hooks.agent_framework import agent as agent_framework_agent
+from stopcause.receipts.hooks.agent_framework.agent import AgentCall
+from stopcause.receipts.hooks.agent_framework.model import ModelCall
+from stopcause.receipts.hooks.agent_framework.workflow import WorkflowCall
 from stopcause.receipts.hooks.guard import Hook
 from stopcause.receipts.run import Run
 from stopcause.receipts.testing import recorded

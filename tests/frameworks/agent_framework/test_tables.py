@@ -15,8 +15,8 @@ from agent_framework._types import FinishReasonLiteral
 
 import stopcause
 from stopcause.receipts import instrumentation
-from stopcause.receipts.hooks.agent_framework_budget import Budget, Fired
-from stopcause.receipts.hooks.agent_framework_causes import BOUNDS, BY_ERROR, FINISHES, STATES, UNDER_WAY
+from stopcause.receipts.hooks.agent_framework.budget import Budget, Fired
+from stopcause.receipts.hooks.agent_framework.causes import BOUNDS, BY_ERROR, FINISHES, STATES, UNDER_WAY
 from stopcause.receipts.testing import recorded
 from tests.frameworks.agent_framework.models import Turn, agent, call, failing, read, say
 from tests.frameworks.agent_framework.paths_workflows import _asks, _loop

@@ -17,7 +17,8 @@ import claude_agent_sdk
 import pytest
 
 from stopcause.receipts import model
-from stopcause.receipts.hooks import claude_code, claude_code_events
+from stopcause.receipts.hooks import claude_code
+from stopcause.receipts.hooks.claude_code import events as claude_code_events
 from stopcause.receipts.testing import recorded
 from tests.frameworks.claude_agent_sdk.models import MODEL, Turn, call, home, options, say
 

@@ -25,8 +25,8 @@ from claude_agent_sdk._internal.query import Query
 
 import stopcause
 from stopcause.receipts import model
-from stopcause.receipts.hooks import claude_agent_sdk_turn
-from stopcause.receipts.hooks.claude_agent_sdk_link import Link
+from stopcause.receipts.hooks.claude_agent_sdk import turn as claude_agent_sdk_turn
+from stopcause.receipts.hooks.claude_agent_sdk.link import Link
 from stopcause.receipts.hooks.guard import Hook
 from stopcause.receipts.run import Run
 from stopcause.receipts.testing import recorded

@@ -16,7 +16,7 @@ from claude_agent_sdk import ClaudeAgentOptions, ProcessError, _errors, types
 
 import stopcause
 from stopcause.receipts import instrumentation
-from stopcause.receipts.hooks import claude_agent_sdk_causes as causes
+from stopcause.receipts.hooks.claude_agent_sdk import causes
 from stopcause.receipts.testing import recorded
 from tests.frameworks.claude_agent_sdk.models import Wire, ask, failed, init, result, said
 

@@ -22,7 +22,8 @@ from crewai.flow.flow import Flow
 
 import stopcause
 from stopcause.receipts import model
-from stopcause.receipts.hooks import crewai_call, crewai_runs
+from stopcause.receipts.hooks.crewai import call as crewai_call
+from stopcause.receipts.hooks.crewai import runs as crewai_runs
 from stopcause.receipts.hooks.guard import Hook
 from stopcause.receipts.run import Run
 from stopcause.receipts.testing import recorded

@@ -13,7 +13,7 @@ import pytest
 
 import stopcause
 from stopcause.receipts import instrumentation
-from stopcause.receipts.hooks.crewai_causes import BY_ERROR, BY_PLACE
+from stopcause.receipts.hooks.crewai.causes import BY_ERROR, BY_PLACE
 from stopcause.receipts.testing import recorded
 from tests.frameworks.crewai.flows import Plain, Review, store
 from tests.frameworks.crewai.models import Turn, agent, call, crew, failing, say

@@ -22,7 +22,8 @@ from google.adk.runners import Runner
 
 import stopcause
 from stopcause.receipts import model
-from stopcause.receipts.hooks import google_adk, google_adk_call
+from stopcause.receipts.hooks import google_adk
+from stopcause.receipts.hooks.google_adk import call as google_adk_call
 from stopcause.receipts.hooks.guard import Hook
 from stopcause.receipts.run import Run
 from stopcause.receipts.testing import recorded

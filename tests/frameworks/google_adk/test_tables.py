@@ -15,7 +15,7 @@ from google.genai import types
 
 import stopcause
 from stopcause.receipts import instrumentation
-from stopcause.receipts.hooks.google_adk_causes import BY_CODE, BY_ERROR, FINISHES
+from stopcause.receipts.hooks.google_adk.causes import BY_CODE, BY_ERROR, FINISHES
 from stopcause.receipts.testing import recorded
 from tests.frameworks.google_adk.models import Desk, Turn, agent, call, failing, say
 

@@ -27,7 +27,7 @@ from langgraph.types import Command
 import stopcause
 from stopcause.receipts import capture, model
 from stopcause.receipts.hooks.guard import Hook
-from stopcause.receipts.hooks.langgraph_run import GraphRun
+from stopcause.receipts.hooks.langgraph.run import GraphRun
 from stopcause.receipts.run import Run, current
 from stopcause.receipts.testing import recorded
 from tests.frameworks.harness import Scripted

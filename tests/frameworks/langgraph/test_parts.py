@@ -15,9 +15,9 @@ from langgraph.errors import GraphInterrupt
 from langgraph.types import Command, Interrupt, interrupt
 
 import stopcause
-from stopcause.receipts.hooks import langgraph_waits as waits
-from stopcause.receipts.hooks.langgraph_waits import Address, Answer, Asked, Memory, Paused, interrupts_of
-from stopcause.receipts.hooks.langgraph_words import ending_of, finish_of
+from stopcause.receipts.hooks.langgraph import waits
+from stopcause.receipts.hooks.langgraph.waits import Address, Answer, Asked, Memory, Paused, interrupts_of
+from stopcause.receipts.hooks.langgraph.words import ending_of, finish_of
 from stopcause.receipts.testing import recorded
 from stopcause.receipts.vocabulary import ApprovalKind, Decision, Finish
 from tests.frameworks.harness import Scripted

@@ -17,8 +17,11 @@ from workflows.events import HumanResponseEvent
 
 import stopcause
 from stopcause.receipts import model
-from stopcause.receipts.hooks import llama_index, llama_index_agent, llama_index_call, llama_index_waits
+from stopcause.receipts.hooks import llama_index
 from stopcause.receipts.hooks.guard import Hook
+from stopcause.receipts.hooks.llama_index import agent as llama_index_agent
+from stopcause.receipts.hooks.llama_index import call as llama_index_call
+from stopcause.receipts.hooks.llama_index import waits as llama_index_waits
 from stopcause.receipts.run import Run
 from stopcause.receipts.testing import recorded
 from tests.frameworks.harness import Scripted

@@ -13,8 +13,8 @@ from workflows import errors, events
 
 import stopcause
 from stopcause.receipts import instrumentation
-from stopcause.receipts.hooks import llama_index_agent
-from stopcause.receipts.hooks import llama_index_causes as causes
+from stopcause.receipts.hooks.llama_index import agent as llama_index_agent
+from stopcause.receipts.hooks.llama_index import causes
 from stopcause.receipts.testing import recorded
 from stopcause.receipts.vocabulary import Finish
 from tests.frameworks.llama_index import flows

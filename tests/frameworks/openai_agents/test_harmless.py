@@ -19,9 +19,10 @@ from agents.run_internal import tool_execution
 from agents.tracing import get_trace_provider
 
 import stopcause
-from stopcause.receipts.hooks import openai_agents, openai_agents_watch
+from stopcause.receipts.hooks import openai_agents
 from stopcause.receipts.hooks.guard import Hook
-from stopcause.receipts.hooks.openai_agents_watch import FAILURE
+from stopcause.receipts.hooks.openai_agents import watch as openai_agents_watch
+from stopcause.receipts.hooks.openai_agents.watch import FAILURE
 from stopcause.receipts.run import Run
 from stopcause.receipts.testing import recorded
 from tests.frameworks.harness import Scripted

@@ -19,7 +19,7 @@ from pydantic_ai import (
 from pydantic_ai.messages import ModelMessagesTypeAdapter
 
 import stopcause
-from stopcause.receipts.hooks import pydantic_ai_waits
+from stopcause.receipts.hooks.pydantic_ai import waits as pydantic_ai_waits
 from tests.frameworks.harness import Path_, Scripted
 from tests.frameworks.pydantic_ai.agents import PROMPT, agent, expecting, waiting
 from tests.frameworks.pydantic_ai.models import calls, text

@@ -24,7 +24,7 @@ from pydantic_ai.usage import UsageLimits
 
 import stopcause
 from stopcause.receipts import capture, testing
-from stopcause.receipts.hooks import pydantic_ai_runs
+from stopcause.receipts.hooks.pydantic_ai import runs as pydantic_ai_runs
 from stopcause.receipts.notes import Notes
 from stopcause.receipts.run import Run, current
 from tests.frameworks.harness import Scripted
@@ -258,7 +258,7 @@ def test_a_hook_that_keeps_failing_turns_itself_off(monkeypatch: pytest.MonkeyPa
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr("stopcause.receipts.hooks.pydantic_ai_messages.read", fail)
+    monkeypatch.setattr("stopcause.receipts.hooks.pydantic_ai.messages.read", fail)
     for _ in range(25):
         agent(text()).run_sync(PROMPT)
     codes = {finding.code for record in hooked.records for finding in record.findings or ()}
@@ -272,7 +272,7 @@ def test_a_run_whose_end_cannot_be_read_is_over(act: Any, place: str, monkeypatc
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError
 
-    owner = {"read": "pydantic_ai_messages.read", "numbers": "pydantic_ai_runs._numbers"}[place]
+    owner = {"read": "pydantic_ai.messages.read", "numbers": "pydantic_ai.runs._numbers"}[place]
     monkeypatch.setattr(f"stopcause.receipts.hooks.{owner}", fail)
     with _hook() as receipts:
         _seen(act)

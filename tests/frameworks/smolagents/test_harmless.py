@@ -17,7 +17,7 @@ from smolagents import ActionStep, MultiStepAgent, PlanningStep, ToolCallingAgen
 import stopcause
 from stopcause.receipts import model
 from stopcause.receipts.hooks.guard import Hook
-from stopcause.receipts.hooks.smolagents_agent import AgentCall
+from stopcause.receipts.hooks.smolagents.agent import AgentCall
 from stopcause.receipts.run import Run
 from stopcause.receipts.testing import recorded
 from tests.frameworks.harness import Scripted

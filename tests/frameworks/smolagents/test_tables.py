@@ -12,7 +12,7 @@ from smolagents import AgentError, utils
 
 import stopcause
 from stopcause.receipts import instrumentation
-from stopcause.receipts.hooks.smolagents_causes import BY_ERROR, finish_of
+from stopcause.receipts.hooks.smolagents.causes import BY_ERROR, finish_of
 from stopcause.receipts.testing import recorded
 from tests.frameworks.smolagents.models import Turn, agent, call, done, failing, say
 

@@ -24,8 +24,8 @@ from strands.multiagent.graph import Graph
 
 import stopcause
 from stopcause.receipts import model
-from stopcause.receipts.hooks import strands_agent
 from stopcause.receipts.hooks.guard import Hook
+from stopcause.receipts.hooks.strands import agent as strands_agent
 from stopcause.receipts.run import Run
 from stopcause.receipts.testing import recorded
 from tests.frameworks.harness import Scripted

@@ -13,8 +13,8 @@ from strands.types.streaming import StopReason
 
 import stopcause
 from stopcause.receipts import instrumentation
-from stopcause.receipts.hooks.strands_call import Asked
-from stopcause.receipts.hooks.strands_causes import BY_ERROR, BY_STOP_REASON, FINISHES
+from stopcause.receipts.hooks.strands.call import Asked
+from stopcause.receipts.hooks.strands.causes import BY_ERROR, BY_STOP_REASON, FINISHES
 from stopcause.receipts.hooks.waiting import Waiting
 from stopcause.receipts.testing import recorded
 from tests.frameworks.strands.models import Turn, agent, ask_before, call, failing, say

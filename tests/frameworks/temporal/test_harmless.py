@@ -14,8 +14,9 @@ from temporalio.worker import Replayer, Worker, workflow_sandbox
 
 import stopcause
 from stopcause.receipts import model
-from stopcause.receipts.hooks import temporal, temporal_workflow
+from stopcause.receipts.hooks import temporal
 from stopcause.receipts.hooks.guard import Hook
+from stopcause.receipts.hooks.temporal import workflow as temporal_workflow
 from stopcause.receipts.run import Run
 from stopcause.receipts.testing import recorded
 from tests.frameworks.sinks import Blocks, Raises, broken

@@ -12,8 +12,8 @@ from temporalio.client import WorkflowExecutionStatus
 
 import stopcause
 from stopcause.receipts import instrumentation
-from stopcause.receipts.hooks.temporal_causes import BY_CLASS, BY_CLOSING, BY_STATUS, RETRIES_ENDED, STATUSES_OF_WORKERS
-from stopcause.receipts.hooks.temporal_known import Attempt, Known
+from stopcause.receipts.hooks.temporal.causes import BY_CLASS, BY_CLOSING, BY_STATUS, RETRIES_ENDED, STATUSES_OF_WORKERS
+from stopcause.receipts.hooks.temporal.known import Attempt, Known
 from stopcause.receipts.testing import recorded
 from tests.frameworks.temporal import workflows as made
 from tests.frameworks.temporal.models import one
