@@ -4,7 +4,7 @@ Here: which hooks there are. A folder has a function `install`, which listens an
 framework's cause map as a table. It imports its framework inside `install`: this list is read in processes that have
 none of them.
 
-What hooks share is beside the folders: `guard` (nothing of ours raises, and objects that may have changed shape are read
+What hooks share is beside the folders: `guard` (nothing of ours raises; objects that may have changed shape are read
 with care), `call` (an invocation and its one end), `wrapping` (a `Call` around a framework's function), and `waiting`
 (which run waits for which answer).
 """
