@@ -12,7 +12,7 @@ from typing import NamedTuple
 from stopcause.classifier.approvals import KEEPS_WAITING, NO, YES, Status, Wait
 from stopcause.classifier.fold import Facts
 from stopcause.receipts import vocabulary
-from stopcause.receipts.model import RunStopped
+from stopcause.receipts.model import Condition, RunStopped
 from stopcause.receipts.vocabulary import Finish, LimitKind, StopCause
 
 # Kinds of evidence, as bits: a rule needs some, a contradiction voids some.
@@ -98,13 +98,23 @@ def _limit_overrun(facts: Facts, stop: RunStopped) -> bool:
 def _limit_not_reached(facts: Facts, stop: RunStopped) -> bool:
     if facts.cause not in _COUNTED:
         return False
-    counted = [(c.observed, c.limit) for c in facts.claimed if c.limit is not None and c.observed is not None]
+    claimed = facts.claimed or _counting_else(stop)
+    counted = [(c.observed, c.limit) for c in claimed if c.limit is not None and c.observed is not None]
     if counted:
         return all(observed < limit for observed, limit in counted)
-    if any(each.fired and each.kind is LimitKind.CUSTOM for each in stop.conditions or ()):
-        return False  # the bound that is claimed counts something else than the run's steps: iterations of a loop in it
+    if claimed and not facts.claimed:
+        return False  # how far it came is not said, and the run's own steps do not tell
     limits, used = _limits_and_use(facts, stop)
     return bool(limits) and used is not None and used < min(limits)
+
+
+def _counting_else(stop: RunStopped) -> tuple[Condition, ...]:
+    """Bounds that fired and count something else than the run's steps: iterations of a loop in it.
+
+    One without a limit counts nothing: a condition of the application's own, which takes no bound's place.
+    """
+    custom = [each for each in stop.conditions or () if each.kind is LimitKind.CUSTOM and each.fired]
+    return tuple([each for each in custom if each.limit is not None])
 
 
 def _limits_and_use(facts: Facts, stop: RunStopped) -> tuple[Sequence[float], float | None]:

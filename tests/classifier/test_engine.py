@@ -95,6 +95,32 @@ def test_a_contradiction_that_does_not_decide_is_a_finding(verdict: Verdict, cod
     assert code in codes(verdict)
 
 
+@pytest.mark.parametrize(
+    ("conditions", "verdict", "reason"),
+    [
+        ([{"name": "loop", "kind": "custom", "fired": True, "limit": 2}], "BOUNDED_STOP", "step_limit"),
+        (
+            [{"name": "loop", "kind": "custom", "fired": True, "limit": 2, "observed": 1}],
+            "UNCERTAIN",
+            "limit_not_reached",
+        ),
+        ([{"name": "enough", "kind": "custom", "fired": True}], "UNCERTAIN", "limit_not_reached"),  # counts nothing
+        (
+            [{"name": "loop", "kind": "custom", "fired": True, "limit": 2}, {"name": "s", "kind": "steps"}],
+            "UNCERTAIN",
+            "limit_not_reached",
+        ),
+    ],
+)
+def test_a_bound_that_counts_something_else_stands_only_in_its_own_place(
+    conditions: list[dict[str, Any]], verdict: str, reason: str
+) -> None:
+    limits = [{"name": "s", "kind": "steps", "limit": 40}]
+    judged = judge(stop("step_limit", steps=4, limits=limits, conditions=conditions))
+
+    assert (judged.verdict, judged.reason) == (verdict, reason)
+
+
 @pytest.mark.parametrize("strength", ["accepted", "read_back"])
 def test_a_run_under_contract_is_not_settled_while_a_receipt_may_come(strength: str) -> None:
     weak = record("outcome.recorded", 40, outcome=OUTCOME | {"strength": strength, "pre_state": "same"})
