@@ -204,7 +204,7 @@ def begin(
         made = outer
         made.agent = made.agent or agent
     else:
-        is_silent = outer is not None and outer.writer is None  # an engine runs its history again: all is told already
+        is_silent = outer is not None and outer.writer is None  # nothing is recorded of it, nor of what is inside
         made = Run(None if is_silent else writer(), _config, agent)
         if outer is not None:
             outer.went_on()

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from stopcause.receipts.configuration import Configuration
     from stopcause.receipts.faults import Fault
+    from stopcause.receipts.replayed import Replayed
     from stopcause.receipts.writer import Writer
 
 log = logging.getLogger("stopcause")
@@ -83,6 +84,7 @@ class Notes:
     thread_id: str | None = None
     parent_run_id: str | None = None
     resumes_run_id: str | None = None
+    resumes_attempt: int = 1
     contract: str | None = None
     subject: str | None = None
     step_unit: str = "step"
@@ -108,6 +110,7 @@ class Notes:
     closed_by: str | None = None
     is_driven: bool = True  # whether something moves it on; a stream that nobody reads is not driven
     is_durable: bool = False  # an engine outside keeps it and may go on with it in another process
+    replayed: Replayed | None = None  # where an engine runs the code again that this run's children are part of
     lease_s: float | None = None  # of a durable run: how long its engine lets it live, where it does not for ever
     abort_requested_ns: int | None = None
 
@@ -134,7 +137,7 @@ class Notes:
 
     _recorded_ns: int = 0
 
-    writer: Writer | None  # None: nothing is recorded
+    writer: Writer | Replayed | None  # None: nothing is recorded
     config: Configuration
 
     def say(  # noqa: PLR0913 - what can be said

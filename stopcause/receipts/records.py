@@ -104,7 +104,7 @@ def changed(run: Run, approval_id: str, facts: Draft, at_ns: int) -> Draft:
 def _about_wait(run: Run, waiting: str | None, at_ns: int, approval: Draft) -> Draft:
     draft = _head(run, Kind.APPROVAL, Boundary.CALL, at_ns)
     draft["run_id"] = waiting
-    draft["attempt"] = 1
+    draft["attempt"] = run.resumes_attempt if waiting == run.resumes_run_id else 1
     draft.pop("seq", None)  # as above
     draft["approval"] = approval
     return draft

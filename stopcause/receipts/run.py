@@ -19,6 +19,7 @@ from stopcause.receipts.causes import Rank, Said, final
 from stopcause.receipts.faults import is_time_out
 from stopcause.receipts.identifiers import is_identifier
 from stopcause.receipts.notes import harmless
+from stopcause.receipts.replayed import inner_id
 from stopcause.receipts.vocabulary import FAILED, WAITING, Boundary, StopCause
 from stopcause.receipts.waits import Waits
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from stopcause.receipts.configuration import Configuration
+    from stopcause.receipts.replayed import Replayed
     from stopcause.receipts.writer import Writer
 
 current: ContextVar[Run | None] = ContextVar("stopcause_run", default=None)
@@ -55,9 +57,11 @@ class Run(Waits):
     _waiting: frozenset[str | None] = frozenset()  # children that stopped to wait, and were not resumed here
     _token: Token[Run | None] | None = None
     _span: trace.Span | None = None
+    _inner_id: str | None = None
+    _inner_runs: int = 0
 
     def __init__(
-        self, writer: Writer | None, config: Configuration, agent: str | None = None, attempt: int = 1
+        self, writer: Writer | Replayed | None, config: Configuration, agent: str | None = None, attempt: int = 1
     ) -> None:
         self.writer = writer
         self.config = config
@@ -71,7 +75,7 @@ class Run(Waits):
         made = self._run_id
         if made is None:
             # One atomic step: the host's thread and the writer's may both ask first.
-            made = self.__dict__.setdefault("_run_id", ids.new_id(self.started_ns or time.time_ns()))
+            made = self.__dict__.setdefault("_run_id", self._inner_id or ids.new_id(self.started_ns or time.time_ns()))
         return made
 
     def as_of(self, held: dict[str, Any]) -> Run:
@@ -102,7 +106,7 @@ class Run(Waits):
         return self
 
     def _begin(self) -> None:
-        self.started_ns = time.time_ns()
+        self.started_ns = time.time_ns() if self.replayed is None else self.replayed.now_ns()
         self.started_mono = time.monotonic_ns()
         try:
             span = trace.get_current_span()
@@ -305,6 +309,11 @@ class Run(Waits):
         self._parent = parent
         self.parent_run_id = parent.run_id
         self.thread_id = self.thread_id or parent.thread_id
+        if parent.replayed is not None:
+            parent._inner_runs += 1
+            self._inner_id = inner_id(parent.run_id, parent.attempt, parent._inner_runs)
+            self.writer = self.replayed = parent.replayed
+            self.is_durable = True
 
     def _tell_parent(self, parent: Run) -> None:
         self._parent = None  # a chain of runs that start runs would hold all of them

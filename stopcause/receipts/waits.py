@@ -100,10 +100,18 @@ class Waits(Notes):
         self.say(_WAIT_CAUSES.get(known, StopCause.APPROVAL_PENDING), Rank.SIGNAL, boundary)
 
     @harmless
-    def resumed(self, run_id: str | None = None, answers: Mapping[str, str | None] | Iterable[str] = ()) -> None:
-        """It resumes a run that waited. `answers`: the approval ids that it answers, with the decisions if known."""
+    def resumed(
+        self, run_id: str | None = None, answers: Mapping[str, str | None] | Iterable[str] = (), *, attempt: int = 1
+    ) -> None:
+        """It resumes an attempt of a run that waited.
+
+        Args:
+            run_id: That run.
+            answers: The approval ids that it answers, with the decisions if known.
+            attempt: Which attempt of it waits.
+        """
         if (named := ids.id_text(run_id)) is not None:
-            self.resumes_run_id = named
+            self.resumes_run_id, self.resumes_attempt = named, attempt
         elif run_id is not None:
             self.find("refused_value", "resumes_run_id")
         given = (answers,) if isinstance(answers, str) else answers
