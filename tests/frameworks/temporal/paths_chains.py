@@ -27,7 +27,7 @@ from tests.frameworks.temporal.models import (
     started,
     working,
 )
-from tests.frameworks.temporal.paths_ends import FAILED_HOST, FAILED_TOOL, UNPROVEN
+from tests.frameworks.temporal.paths_ends import FAILED_HOST, FAILED_TOOL, NO_CACHE, UNPROVEN
 
 QUICK = timedelta(milliseconds=10)
 OPEN = ("UNCERTAIN", "run_open")
@@ -141,6 +141,12 @@ PATHS = [
     Path_(
         "tried-three-times", "The third attempt came back.", UNPROVEN, one(made.FailsAtFirst, 2, retry_policy=tries(3))
     ),
+    Path_(
+        "tried-then-continued",
+        "Its second attempt went on as a new execution, which took that attempt up.",
+        ("WAITING", "answered"),
+        one(made.FailsThenContinues, False, retry_policy=_TWO),
+    ),
     Path_("tried-in-vain", "Its last attempt failed, too.", FAILED_HOST, one(made.FailsAtFirst, 2, retry_policy=_TWO)),
     Path_(
         "child",
@@ -196,6 +202,26 @@ PATHS = [
         "An agent in an activity is a run of its own, and a child of the workflow's.",
         UNPROVEN,
         one(made.Calls, ["asks_agent"]),
+        judged=1,
+    ),
+    Path_(
+        "agent-in-workflow",
+        "An agent in the workflow itself is a child of it.",
+        UNPROVEN,
+        one(made.RunsAgent, ["look_up", "look_up"]),
+        judged=1,
+    ),
+    Path_(
+        "agent-in-workflow-fails",
+        "A tool of its is an activity, which failed: the workflow is judged.",
+        FAILED_TOOL,
+        one(made.RunsAgent, ["look_up", "breaks"]),
+    ),
+    Path_(
+        "agent-in-workflow-no-cache",
+        "A worker that keeps nothing runs the agent again and again, for one receipt.",
+        UNPROVEN,
+        one(made.RunsAgent, ["look_up", "look_up"], worker=NO_CACHE),
         judged=1,
     ),
     Path_(

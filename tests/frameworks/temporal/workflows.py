@@ -77,6 +77,19 @@ async def _child(function: Any, *args: Any, **options: Any) -> str:
     return str(await workflow.execute_child_workflow(function, *args, **options))
 
 
+@workflow.defn
+class RunsAgent:
+    """An agent in the workflow itself, whose tools are activities."""
+
+    @workflow.run
+    async def run(self, names: list[str]) -> str:
+        with stopcause.run("inner-agent") as run:
+            for name in names:
+                await call(FUNCTIONS[name])
+                run.step(tool_calls=1)
+        return "done"
+
+
 # Ends -----------------------------------------------------------------------------------------------------------------
 
 
@@ -278,6 +291,19 @@ class FailsAtFirst:
         if workflow.info().attempt <= failures:
             raise ApplicationError("canary-7f3a again", type="Flaky")
         return "done"
+
+
+@workflow.defn
+class FailsThenContinues:
+    """Fails once, and is continued as a new execution by its second attempt."""
+
+    @workflow.run
+    async def run(self, is_last: bool) -> str:
+        if is_last:
+            return "done"
+        if workflow.info().attempt == 1:
+            raise ApplicationError("canary-7f3a again", type="Flaky")
+        return workflow.continue_as_new(True)
 
 
 @workflow.defn

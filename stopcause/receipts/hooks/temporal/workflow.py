@@ -22,6 +22,7 @@ from stopcause.receipts.hooks.temporal.causes import BY_CLOSING, RETRIES_ENDED, 
 from stopcause.receipts.hooks.temporal.closed import Closed, write_closing
 from stopcause.receipts.hooks.temporal.known import Attempt
 from stopcause.receipts.identifiers import is_personal
+from stopcause.receipts.replayed import Replayed
 from stopcause.receipts.vocabulary import ApprovalKind, Boundary, LimitKind, Sign, StopCause
 
 if TYPE_CHECKING:
@@ -63,12 +64,15 @@ class Execution(call.Call):
         run.thread_id = info.workflow_id
         run.step_unit = "activity"
         run.is_durable = True
+        if self._writer is not None:
+            run.replayed = Replayed(self._writer, _is_live, workflow.time_ns)
         if (parent := self.hook.read(run, info, "parent.run_id", str) if info.parent else None) is not None:
             run.parent_run_id = self._run_of(parent)
         self._limit()
         is_next = self._is_next()
         if is_next:
-            run.resumed(self._run_of(info.continued_run_id), {CONTINUED: "answered"})
+            before = self._known.attempt(info.namespace, info.continued_run_id)
+            run.resumed(before.run_id, {CONTINUED: "answered"}, attempt=before.number)
         if self.listen("start"):
             run.start()
         else:
@@ -120,7 +124,7 @@ class Execution(call.Call):
         Args:
             what: Its kind, where it has a record: a task that failed is tried again, and comes here again.
         """
-        is_live = not workflow.unsafe.is_replaying()
+        is_live = _is_live()
         if what is not None:
             self._counts[what] = count = self._counts.get(what, 0) + 1
             is_live = is_live and self._known.is_news(self.info.run_id, what, count)
@@ -316,6 +320,11 @@ class Execution(call.Call):
             self.run.find("refused_value", f"{self.hook.adapter}:workflow_id")
             return None
         return str(workflow_id)
+
+
+def _is_live() -> bool:
+    """Whether this is no history, and no worker's last look at what it lets go of, which Temporal takes for history."""
+    return workflow.in_workflow() and not workflow.unsafe.is_replaying()
 
 
 def _error_of(handle: Foreign) -> BaseException | None:
