@@ -31,6 +31,17 @@ def _streamed(made: Any, **more: Any) -> None:
         pass
 
 
+def _both_on_one() -> None:
+    """Two streams of one agent, read in turns: they share its count of steps."""
+    made = agent(*(call(key="a") for _ in range(3)), done(), done())
+    first = made.run("Close it.", stream=True)
+    steps = (item for item in first if type(item).__name__ == "ActionStep")
+    next(steps), next(steps)
+    second = made.run("And the other one.", stream=True, reset=False)
+    next(item for item in second if type(item).__name__ == "ActionStep")
+    list(first), list(second)
+
+
 def _in_a_block() -> None:
     with stopcause.run("ticket-agent", thread_id="thread-1"):
         agent(done()).run("Close it.")
@@ -99,6 +110,9 @@ PATHS = [
         lambda: agent(done(), return_full_result=True).run("Close it."),
     ),
     Path_("side-by-side", "Two agents at once are two runs; the second is judged.", UNPROVEN, _side_by_side, judged=1),
+    Path_(
+        "both-on-one", "Two streams of one agent at once: each has its own steps.", UNPROVEN, _both_on_one
+    ),
     Path_("in-a-block", "The host's own block and the agent in it are one run.", UNPROVEN, _in_a_block),
     Path_("continued", "The conversation goes on; the second run is judged.", UNPROVEN, _continued, judged=1),
     Path_(
@@ -204,6 +218,12 @@ PATHS = [
         "At the limit the model failed to answer, and the framework made an answer of that.",
         LIMITED,
         lambda: agent(*_LOOKS, Turn(error=ValueError("canary-7f3a")), max_steps=2).run("Close it."),
+    ),
+    Path_(
+        "step-limit-and-only-calls",
+        "At the limit the model asked for a tool once more, which is no text and no failure.",
+        LIMITED,
+        lambda: agent(*_LOOKS, call(key="c"), max_steps=2).run("Close it."),
     ),
     Path_(
         "only-prose",

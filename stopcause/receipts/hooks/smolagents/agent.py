@@ -32,7 +32,8 @@ class AgentCall(call.Call):
     """One run of an agent. As a context manager, it is current while an item of its loop is being made."""
 
     is_answered = False  # whether the last step gave the final answer, and no check refused it
-    _numbered = 0  # the last step that was counted: the framework hands the last one out twice
+    _last: Foreign = None  # the step that was counted: the last one is handed out twice. Numbers are the agent's own,
+    # of which two runs at once share one
     _max_steps: int | None = None
     _planning_fault: BaseException | None = None
     _outer_token: Token[AgentCall | None] | None = None
@@ -79,34 +80,38 @@ class AgentCall(call.Call):
 
     def _acted(self, step: Foreign) -> None:
         """A step that is over. One whose model failed has no answer, and none whose code cannot be read has a call."""
-        number = self.hook.read(self.run, step, "step_number", int)
-        if number is None or number <= self._numbered:
+        if step is self._last:
             return
-        self._numbered = number
+        self._last = step
         self.run.steps = (self.run.steps or 0) + 1
-        self.is_answered = step.is_final_answer
+        self.is_answered = self._read(step, "is_final_answer", bool) is True
         self._spent(step)
-        if step.model_output_message is not None:
-            self._said(step.model_output_message)
+        message: Foreign = self._read(step, "model_output_message", object)
+        if message is not None:
+            self._said(message)
         if hasattr(self.agent, "python_executor"):
-            self.run.tool_calls = (self.run.tool_calls or 0) + len(step.tool_calls or ())
-        kind = causes.class_of(step.error)
+            self.run.tool_calls = (self.run.tool_calls or 0) + len(self._read(step, "tool_calls", list) or ())
+        kind = causes.class_of(self._read(step, "error", object))
         self.run.model_errors_recovered += kind in causes.MODEL_ERRORS
         self.run.tool_errors_recovered += kind in causes.CODE_ERRORS
 
     def _spent(self, step: Foreign) -> None:
-        usage: Foreign = self.hook.read(self.run, step, "token_usage", object)
+        usage = self._read(step, "token_usage", object)
         if usage is not None:
-            self.run.add_usage(usage.input_tokens, usage.output_tokens)
+            given = (self._read(usage, name, int) for name in ("input_tokens", "output_tokens"))
+            self.run.add_usage(*given)
 
     def _said(self, message: Foreign) -> None:
         """An answer of the model, with the provider's finish reason where the raw answer is kept."""
-        run, reason = self.run, causes.finish_of(message.raw)
+        run, reason = self.run, causes.finish_of(self._read(message, "raw", object))
         run.model_calls = (run.model_calls or 0) + 1
         run.finish_raw = reason
         run.finish = None if reason is None else causes.FINISHES.get(reason, Finish.OTHER)
         if run.finish is Finish.OTHER:
             run.find("vocabulary_new", reason)
+
+    def _read(self, owner: Foreign, name: str, kind: Any) -> Any:  # noqa: ANN401 - what is there, of that kind
+        return self.hook.read(self.run, owner, name, kind)
 
     # Calls of tools, in whichever thread ------------------------------------------------------------------------------
 
@@ -144,20 +149,26 @@ class AgentCall(call.Call):
         if self.is_answered:
             self.run.say(StopCause.EXPLICIT_DONE, Rank.SIGNAL, Boundary.CALLBACK)
         else:
-            self._was_forced(is_text=is_text)
+            self._was_forced(output)
 
-    def _was_forced(self, *, is_text: bool) -> None:
-        """The forced answer is a step more. Where its model fails, the framework makes an answer of that, of parts."""
+    def _was_forced(self, output: Foreign) -> None:
+        """The forced answer is a step more, the last in the agent's memory.
+
+        Where its model fails, the framework makes an answer of that: a list of parts, for which nothing was spent.
+        """
         run, observed = self.run, self.run.steps
         run.bounded(StopCause.STEP_LIMIT, "max_steps", "steps", limit=self._max_steps, observed=observed)
         run.forced_wrapup, run.steps = True, (observed or 0) + 1
         run.finish = run.finish_raw = None  # of an answer before this one
-        if is_text:
-            run.model_calls = (run.model_calls or 0) + 1
-        else:
+        last = next(iter(self.agent.memory.steps[-1:]), None)
+        if causes.class_of(getattr(last, "error", None)) != "AgentMaxStepsError":
+            last = None  # the program has changed the memory
+        if isinstance(output, list) and getattr(last, "token_usage", None) is None:
             run.model_errors_terminal += 1
-        last = self.agent.memory.steps[-1] if self.agent.memory.steps else None
-        if causes.class_of(getattr(last, "error", None)) == "AgentMaxStepsError":
+            run.output_shape = OutputShape.NONE
+        else:
+            run.model_calls = (run.model_calls or 0) + 1
+        if last is not None:
             self._spent(last)
 
     def cause(self, error: BaseException) -> StopCause | None:

@@ -10,6 +10,7 @@ smolagents 1.26, each compared with 1.20.
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from stopcause.receipts.faults import chain_of, is_time_out, provider_cause, status_of
@@ -88,8 +89,10 @@ def finish_of(raw: Any) -> str | None:  # noqa: ANN401 - the provider's own answ
     """The finish reason of a raw answer: of OpenAI's shape as objects or as JSON, or Bedrock's."""
     choices = _get(raw, "choices")
     reason = _get(choices[0], "finish_reason") if isinstance(choices, list) and choices else _get(raw, "stopReason")
-    return reason if isinstance(reason, str) else None
+    return reason if isinstance(reason, str) and reason else None
 
 
 def _get(owner: Any, name: str) -> Any:  # noqa: ANN401
-    return owner.get(name) if isinstance(owner, dict) else getattr(owner, name, None)
+    with contextlib.suppress(Exception):  # a property of a client's may raise anything
+        return owner.get(name) if isinstance(owner, dict) else getattr(owner, name, None)
+    return None
