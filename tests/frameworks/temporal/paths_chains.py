@@ -192,6 +192,13 @@ PATHS = [
         path(one_of(made.ParentOfSlow), made.ParentOfSlow, made.Waits),
     ),
     Path_(
+        "child-invented",
+        "Its child has a name that no worker has, and ran out of time: the child is judged.",
+        ("STUCK", "time_limit"),
+        path(one_of(made.ParentOfInvented), made.ParentOfInvented),
+        judged=1,
+    ),
+    Path_(
         "child-abandoned",
         "It came back while its child goes on.",
         ("FALSE_COMPLETE", "open_children"),

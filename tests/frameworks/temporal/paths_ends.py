@@ -29,6 +29,10 @@ async def _two_at_once(client: Client, how: How) -> None:
     await first.result()
 
 
+async def _invented(client: Client, how: How) -> None:
+    await client.execute_workflow("canary7f3a", **how)
+
+
 async def _signalled(client: Client, how: How) -> None:
     handle = await started(client, how, made.Waits, [], 0)
     await handle.signal(made.Waits.go, "canary7f3a")
@@ -181,8 +185,20 @@ PATHS = [
         one(made.CallsByName, ["canary7f3a"]),
     ),
     Path_(
+        "activity-under-any-name",
+        "An activity that takes every name is called by none.",
+        FAILED_TOOL,
+        one(made.CallsByName, ["canary7f3a", "canary7f3a"], worker={"activities": [made.takes_any]}),
+    ),
+    Path_(
+        "workflow-under-any-name",
+        "A workflow that takes every name is called by its class.",
+        UNPROVEN,
+        path(_invented, made.TakesAny),
+    ),
+    Path_(
         "activity-by-name",
-        "A name that was given as a string is recorded once it has worked.",
+        "A name that was given as a string is recorded where this process has run it.",
         FAILED_TOOL,
         one(made.CallsByName, ["look_up", "look_up", "refuses"]),
     ),

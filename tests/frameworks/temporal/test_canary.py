@@ -22,9 +22,10 @@ WORD = "canary7f3a"
 MARKS = (b"canary-7f3a", b"canary7f3a")
 # In paths, marks are arguments and results of activities, and the texts of failures, signals and terminations.
 NAMES = (
-    "natural", "signal-fails", "activity-fails", "activity-refuses", "activity-invented", "local-activity-fails",
-    "raises", "raises-plainly", "terminated", "child-terminated", "continued-fails", "task-fails", "asks-in-time",
-    "input-given", "denied-fails", "agent-in-activity",
+    "natural", "signal-fails", "activity-fails", "activity-refuses", "activity-invented", "activity-under-any-name",
+    "workflow-under-any-name", "child-invented", "local-activity-fails", "raises", "raises-plainly", "terminated",
+    "child-terminated", "continued-fails", "task-fails", "asks-in-time", "input-given", "denied-fails",
+    "agent-in-activity",
 )  # fmt: skip
 WAYS: dict[str, Callable[[], Any]] = {path.id: path.run for path in PATHS if path.id in NAMES}
 
@@ -74,6 +75,13 @@ def test_a_workflow_that_is_called_like_a_person(name: str) -> None:
         asyncio.run(one(made.Approves, 0.2, False, id=name)())
         assert name.encode() not in b"\n".join(receipts.lines)
         assert (receipts.stopped.thread_id or "")[:5] == "hmac:"
+
+
+def test_a_type_of_a_failure_that_is_a_person_is_no_code() -> None:
+    with recorded() as receipts:
+        asyncio.run(one(made.Raises, "someone@example.org")())
+        assert b"someone" not in b"\n".join(receipts.lines)
+        assert (receipts.stopped.stop_cause, receipts.stopped.reason_code) == ("host_error", None)
 
 
 def test_a_mark_would_be_found() -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 from temporalio import activity, workflow
-from temporalio.common import RetryPolicy
+from temporalio.common import RawValue, RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError, ChildWorkflowError
 
 import stopcause
@@ -61,6 +62,14 @@ async def asks_agent(text: str) -> str:
     with stopcause.run("inner-agent") as run:
         run.step()
     return text
+
+
+@activity.defn(dynamic=True)
+async def takes_any(_: Sequence[RawValue]) -> str:
+    """Under every name; only the first time in a workflow it works."""
+    if activity.info().activity_id != "1":
+        raise ValueError("canary-7f3a")
+    return "found"
 
 
 ACTIVITIES = [look_up, look_up_in_thread, breaks, refuses, breaks_once, hangs, asks_agent]
@@ -121,6 +130,15 @@ class CallsByName:
     async def run(self, names: list[str]) -> str:
         for name in names:
             await call(name)
+        return "done"
+
+
+@workflow.defn(dynamic=True)
+class TakesAny:
+    """Under every name."""
+
+    @workflow.run
+    async def run(self, _: Sequence[RawValue]) -> str:
         return "done"
 
 
@@ -303,7 +321,8 @@ class FailsThenContinues:
             return "done"
         if workflow.info().attempt == 1:
             raise ApplicationError("canary-7f3a again", type="Flaky")
-        return workflow.continue_as_new(True)
+        workflow.continue_as_new(True)
+        return "never"
 
 
 @workflow.defn
@@ -352,6 +371,17 @@ class ParentOfSlow:
     @workflow.run
     async def run(self) -> str:
         return await _child(Waits.run, args=[[], 0], id="child-7", run_timeout=SOON * 3)
+
+
+@workflow.defn
+class ParentOfInvented:
+    """Starts a child that nobody has, under a name that a model made up."""
+
+    @workflow.run
+    async def run(self) -> str:
+        return str(
+            await workflow.execute_child_workflow("canary7f3a", id="child-7", task_queue="nobody", run_timeout=SOON)
+        )
 
 
 # Code that changes under an execution ---------------------------------------------------------------------------------

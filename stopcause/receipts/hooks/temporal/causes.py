@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stopcause.receipts.faults import chain_of
-from stopcause.receipts.identifiers import is_identifier
+from stopcause.receipts.identifiers import is_identifier, is_personal
 from stopcause.receipts.vocabulary import StopCause
 
 if TYPE_CHECKING:
@@ -73,13 +73,17 @@ def _reason(links: list[BaseException]) -> str | None:
         if not _is_temporal_s(link):
             continue
         said = getattr(link, "type", None)
-        if type(link).__name__ == "ApplicationError" and isinstance(said, str) and is_identifier(said):
+        if type(link).__name__ == "ApplicationError" and isinstance(said, str) and _is_code(said):
             return said  # by convention the name of a class, which Temporal itself sets for exceptions of others
         if type(link).__name__ == "TimeoutError":
             return str(getattr(said, "name", "timeout")).lower()
         if type(link).__name__ == "CancelledError":
             return "cancelled"
     return None
+
+
+def _is_code(text: str) -> bool:
+    return is_identifier(text) and not is_personal(text)
 
 
 def _is_temporal_s(error: BaseException) -> bool:

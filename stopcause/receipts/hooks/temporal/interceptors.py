@@ -74,7 +74,7 @@ class _Inbound(worker.WorkflowInboundInterceptor):
         if self._is_new:
             self._is_new = False
             info = workflow.info()
-            run = Context().run(self.hook.begin, info.workflow_type)  # nothing of the worker's own is around it
+            run = Context().run(self.hook.begin, _agent())  # nothing of the worker's own is around it
             if run is not None:
                 self._execution = Execution(self.hook, run, info, self.known).begin()
         return self._execution
@@ -94,7 +94,7 @@ class _Outbound(worker.WorkflowOutboundInterceptor):
         return self._started(input, super().start_local_activity(input))
 
     def _started(self, call: Foreign, handle: Foreign) -> Foreign:
-        """Of an activity that is given as a function, Temporal looks up its types; of one by a name it cannot."""
+        """Of an activity or child that is given as a function, Temporal looks up its types; by a name it cannot."""
         with self._inbound.hook.guard("activity"):
             if (execution := self._inbound.execution()) is not None:
                 execution.activity(handle, call.activity, is_known=call.arg_types is not None)
@@ -104,7 +104,7 @@ class _Outbound(worker.WorkflowOutboundInterceptor):
         handle = await super().start_child_workflow(input)
         with self._inbound.hook.guard("child"):
             if (execution := self._inbound.execution()) is not None:
-                execution.child(handle)
+                execution.child(handle, input.workflow if input.arg_types is not None else None)
         return handle
 
 
@@ -119,7 +119,7 @@ class _Activity(worker.ActivityInboundInterceptor):
     async def execute_activity(self, input: Foreign) -> Foreign:  # noqa: A002 - Temporal's name
         token = None
         with self._hook.guard("activity"):
-            token = self._inside()
+            token = self._inside(input.fn)
         try:
             return await super().execute_activity(input)
         finally:
@@ -127,11 +127,20 @@ class _Activity(worker.ActivityInboundInterceptor):
                 with contextlib.suppress(ValueError):  # somebody else's interceptor went on in another context
                     current.reset(token)
 
-    def _inside(self) -> Foreign:
+    def _inside(self, function: Foreign) -> Foreign:
         """The workflow's run, in name only: it may be another worker that has it. Activities without one have none."""
         info = activity.info()
+        if getattr(activity._Definition.from_callable(function), "name", None) == info.activity_type:  # noqa: SLF001 - it has no other name
+            self._known.activities.add(info.activity_type)
         execution = getattr(info, "workflow_run_id", None)
         if execution is None or not self._hook.is_on or capture.is_off(self._hook.name):
             return None
         run_id = self._known.attempt(info.workflow_namespace, execution).run_id
-        return current.set(capture.run(info.workflow_type, run_id=run_id, thread_id=info.workflow_id))
+        return current.set(capture.run(run_id=run_id, thread_id=info.workflow_id))
+
+
+def _agent() -> str:
+    """The workflow's type. One that takes every name is called by its class: a model may have made the name up."""
+    definition: Foreign = getattr(workflow._Runtime.current(), "_defn", None)  # noqa: SLF001 - it has no other name
+    is_dynamic = definition is not None and not definition.name
+    return str(definition.cls.__name__ if is_dynamic else workflow.info().workflow_type)

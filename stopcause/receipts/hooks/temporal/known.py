@@ -1,4 +1,4 @@
-"""Temporal: what a process remembers of executions, beyond their time in the cache of a worker."""
+"""Temporal: what a process remembers, beyond the time of an execution in the cache of a worker."""
 
 from __future__ import annotations
 
@@ -15,9 +15,14 @@ class Attempt(NamedTuple):
 
 
 class Known:
-    """Both forget the oldest first."""
+    """What it knows of executions is bounded: the oldest is forgotten first.
+
+    Attributes:
+        activities: Those that workers here have run, by names of their own. One that takes every name has none.
+    """
 
     def __init__(self) -> None:
+        self.activities: set[str] = set()
         self._attempts: Waiting[Attempt] = Waiting()
         self._told: Waiting[int] = Waiting()
 

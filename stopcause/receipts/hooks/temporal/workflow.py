@@ -48,7 +48,7 @@ class Execution(call.Call):
         self._writer = run.writer
         self._known = known
         self._activities: dict[Foreign, str] = {}  # those that are not done
-        self._names: set[str] = set()  # names that came from a function, or that a worker has
+        self._names: set[str] = set()  # of activities that were given as functions
         self._counts: dict[str, int] = {}
         self._failures = 0
         self._failed: tuple[BaseException, str] | None = None  # the last activity that failed, with its name
@@ -146,24 +146,23 @@ class Execution(call.Call):
         self.run.in_flight_tools -= 1
         error = _error_of(handle)
         if error is None and not handle.cancelled():
-            self._names.add(name)  # whoever ran it has it
             self.run.steps = (self.run.steps or 0) + 1
             self._progress(Sign.TOOL_RESULT)
         elif error is not None and not _is_cancelled(error):
             self._failures += 1
             self._failed = error, name
 
-    def child(self, handle: Foreign) -> None:
-        """It started a workflow, which tells of itself, perhaps elsewhere."""
+    def child(self, handle: Foreign, agent: str | None) -> None:
+        """It started a workflow, which tells of itself, perhaps elsewhere. `agent`: its type, where that is no text."""
         self.listen()
         self.run.children_open += 1
-        handle.add_done_callback(functools.partial(self._guarded, self._child_done))
+        handle.add_done_callback(functools.partial(self._guarded, self._child_done, agent))
 
-    def _child_done(self, handle: Foreign) -> None:
+    def _child_done(self, agent: str | None, handle: Foreign) -> None:
         self.run.children_open -= 1
         if (error := _error_of(handle)) is not None:
             self.run.children_failed += 1
-            self._child_closed(error)
+            self._child_closed(agent, error)
         else:
             self._progress(Sign.STATE_CHANGE)
 
@@ -196,17 +195,17 @@ class Execution(call.Call):
         self.expired = error
         self.run.expired(approval_id)
 
-    def _child_closed(self, error: Foreign) -> None:
+    def _child_closed(self, agent: str | None, error: Foreign) -> None:
         """A child that was terminated or ran out of time could not say so itself."""
         how = BY_CLOSING.get(type(error.__cause__).__name__)
         if how is not None and self.listen(f"closed/{error.run_id}"):
-            closed = Closed(error.namespace, error.workflow_id, error.run_id, error.workflow_type)
+            closed = Closed(error.namespace, error.workflow_id, error.run_id, agent)
             write_closing(self.hook, self._known, closed, how)
 
-    def _guarded(self, note: Foreign, handle: Foreign) -> None:
+    def _guarded(self, note: Foreign, *given: Foreign) -> None:
         with self.hook.guard(note.__name__):
             if not self.is_over:
-                note(handle)
+                note(*given)
 
     def _progress(self, sign: Sign) -> None:
         """Of history the time is the one of then."""
@@ -267,7 +266,7 @@ class Execution(call.Call):
         if self.is_first_end():
             self.run.end(
                 error, boundary=Boundary.EXCEPTION, cause=cause, reason=failure.reason,
-                tool=name if name in self._names else None,
+                tool=name if name in self._names or name in self._known.activities else None,
             )  # fmt: skip
 
     def _retries(self, links: list[BaseException]) -> None:
