@@ -56,6 +56,7 @@ _BY_NUMBER = {state.number: word for word, state in STATES.items() if state.numb
 _PREFIX = "task-state-"
 _MESSAGE = "completed"  # an agent may answer with a message and make no task: that is all there is
 _UNKNOWN = "state_unknown"
+_NAMELESS = "task"  # what a wait on a task is called whose id is not known, so that it can be over
 _INSIDE = ("task", "status_update", "statusUpdate", "message", "msg", "root", "result")  # of responses and envelopes
 
 # By agent and task, the run that waits for the task's next message: a client and a service may be in one process. By
@@ -97,9 +98,15 @@ def resumed(run: Run, task_id: str | None, run_id: str | None = None) -> None:
         task_id: Which task.
         run_id: The run that waited; known here where it was in this process.
     """
-    if not isinstance(task_id, str) or not task_id:
+    try:
+        _resume(run, task_id, run_id)
+    except Exception:  # noqa: BLE001 - ids of other types than these
         run.find("refused_value", "a2a.resumed")
-        return
+
+
+def _resume(run: Run, task_id: str | None, run_id: str | None) -> None:
+    if not isinstance(task_id, str) or not task_id:
+        raise TypeError
     waited = run_id or _waiting.of(run.agent, task_id)
     for place in (run.agent, None):
         _waiting.forget(place, [task_id])
@@ -111,8 +118,9 @@ def resumed(run: Run, task_id: str | None, run_id: str | None = None) -> None:
 
 def _say(run: Run, seen: Update) -> None:
     run.thread_id = run.thread_id or seen.context_id
-    if any(wait["approval_id"] == seen.task_id and "state" not in wait for wait in run.waits):
-        run.decided(seen.task_id or "", Decision.ANSWERED)  # it asked before, and went on
+    asked = seen.task_id or _NAMELESS
+    if any(wait["approval_id"] == asked and "state" not in wait for wait in run.waits):
+        run.decided(asked, Decision.ANSWERED)  # it asked before, and went on
     state = STATES.get(seen.state or "")
     if state is None:
         _say_unknown(run, seen.state)
@@ -134,7 +142,8 @@ def _say_unknown(run: Run, state: str | None) -> None:
 def _wait(run: Run, task_id: str | None, kind: ApprovalKind) -> None:
     """The task's id resumes it: the next message, or look, names it. One that may be a person's is not told."""
     token = None if task_id is None or is_personal(task_id) else task_id
-    run.waiting(task_id, kind, resume_token=token, resumable=True if task_id else None, boundary=Boundary.EVENT_STREAM)
+    resumable = True if task_id else None
+    run.waiting(task_id or _NAMELESS, kind, resume_token=token, resumable=resumable, boundary=Boundary.EVENT_STREAM)
     if task_id is not None:
         for place in (run.agent, None):
             _waiting.add(place, task_id, run.run_id)

@@ -180,3 +180,31 @@ def test_no_content_comes_out() -> None:
 def test_the_causes_and_kinds_are_words_of_the_format() -> None:
     assert all(state.cause is None or state.cause in StopCause for state in a2a.STATES.values())
     assert all(state.wait is None or state.wait in ApprovalKind for state in a2a.STATES.values())
+
+
+def test_a_task_without_an_id_that_goes_on_waits_no_more() -> None:
+    with recorded() as receipts:
+        with stopcause.run("client") as run:
+            a2a.ended(run, "input-required")
+            a2a.ended(run, "completed")
+
+        assert receipts.stopped.stop_cause == "natural"
+        assert receipts.stopped.findings is None
+
+
+@pytest.mark.parametrize("bad", [{"task_id": None}, {"task_id": 7}, {"task_id": ["t-1"]}])
+def test_an_id_that_is_none_is_found_and_raises_nothing(bad: dict[str, Any]) -> None:
+    with recorded() as receipts:
+        with stopcause.run("client") as run:
+            a2a.resumed(run, **bad)
+
+        assert receipts.stopped.findings == (model.Finding(code="refused_value", where="a2a.resumed"),)
+
+
+def test_an_agent_s_name_of_another_type_raises_nothing() -> None:
+    with recorded() as receipts:
+        with stopcause.run(["client"]) as run:  # type: ignore[arg-type]
+            a2a.resumed(run, "t-1")
+            a2a.ended(run, "completed", task_id="t-1")
+
+        assert receipts.stopped.stop_cause == "natural"
