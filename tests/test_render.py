@@ -27,11 +27,12 @@ from stopcause.render.schema import wire_schema
 from stopcause.render.views import Explained, GroupNote, Revision, WaitLine, Window
 from stopcause.render.waits import wait_lines, waiting_table
 from stopcause.resources import data_folder
+from tests.support.laws import some_of
 
 CASES = tuple(cases.load_cases([data_folder("fixtures")]))
 NOW = datetime(2026, 11, 28, 9, tzinfo=UTC)
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
-by_id = pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+by_id = pytest.mark.parametrize("case", some_of(CASES), ids=lambda case: case.id)
 
 
 def explained(case: Case) -> Explained:
