@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shutil
+import tempfile
+import weakref
 from collections.abc import AsyncGenerator, Callable, Iterable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from google.adk.agents import LlmAgent
@@ -14,8 +18,7 @@ from google.adk.models.base_llm import BaseLlm
 from google.adk.models.base_llm_connection import BaseLlmConnection
 from google.adk.models.llm_response import LlmResponse
 from google.adk.runners import InMemoryRunner, Runner
-from google.adk.sessions.base_session_service import BaseSessionService
-from google.adk.sessions.in_memory_session_service import InMemorySessionService
+from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.long_running_tool import LongRunningFunctionTool
 from google.adk.tools.tool_context import ToolContext
@@ -210,19 +213,12 @@ def agent(*turns: Turn, name: str = "clerk", tools: Iterable[Any] = (), **more: 
     )
 
 
-def kept() -> Any:
-    """A session service that is none of ADK's in-memory ones by its classes: it stands for a database."""
-    inner = InMemorySessionService()
-    names = ("create_session", "get_session", "list_sessions", "delete_session", "append_event")
-    methods = {name: _forward(getattr(inner, name)) for name in names}
-    return type("TableSessionService", (BaseSessionService,), methods)()
-
-
-def _forward(method: Callable[..., Any]) -> Callable[..., Any]:
-    async def forward(_: Any, *args: Any, **kwargs: Any) -> Any:
-        return await method(*args, **kwargs)
-
-    return forward
+def kept() -> SqliteSessionService:
+    """Sessions that outlive the process; here they go with the service."""
+    folder = tempfile.mkdtemp()
+    service = SqliteSessionService(str(Path(folder, "sessions.db")))
+    weakref.finalize(service, shutil.rmtree, folder)
+    return service
 
 
 class Desk:

@@ -14,7 +14,7 @@ from google.adk.tools.exit_loop_tool import exit_loop
 from google.adk.workflow import Workflow, node
 
 from tests.frameworks.google_adk.models import Desk, Turn, agent, call, failing, say
-from tests.frameworks.google_adk.paths_ends import BROKEN, FILTERED, UNPROVEN, content
+from tests.frameworks.google_adk.paths_ends import BROKEN, FILTERED, GUARDED, UNPROVEN, answer, content
 from tests.frameworks.google_adk.paths_faults import TOOL
 from tests.frameworks.harness import Path_, Scripted
 
@@ -59,6 +59,26 @@ def _sequence_skips() -> Any:
 
 def _parallel(*turns: Turn) -> Any:
     return shell(ParallelAgent, agent(say(pause=0.05), name="left"), agent(*turns, name="right"))
+
+
+def _answered_beside(*turns: Turn, after: float = 0.0) -> Any:
+    """Two agents at once: a callback answers in the place of one's model while the other is at work, or later."""
+
+    async def answers(**_: Any) -> Any:
+        await asyncio.sleep(after)
+        return answer()
+
+    right = agent(name="right", before_model_callback=answers)
+    return shell(ParallelAgent, agent(*turns, name="left"), right)
+
+
+def _answered_then_merged() -> Any:
+    return shell(SequentialAgent, _answered_beside(say()), agent(say(), name="writer"), name="line")
+
+
+def _handed_over_and_answered() -> Any:
+    specialist = agent(say(), name="specialist", before_agent_callback=lambda **_: content())
+    return agent(call("transfer_to_agent", agent_name="specialist"), sub_agents=[specialist])
 
 
 def _loop(*turns: Turn, most: int | None = 2) -> Any:
@@ -139,6 +159,12 @@ PATHS = [
           running(lambda: _parallel(Turn(error=RuntimeError("canary-7f3a"))), raises=True)),
     Path_("parallel-filtered", "One of two agents had its answer withheld; nobody made up for it.", FILTERED,
           running(lambda: _parallel(Turn(finish="SAFETY", code="SAFETY")))),
+    Path_("parallel-answered", "A callback answered in the place of one of two, and the other went on after that.",
+          GUARDED, running(lambda: _answered_beside(say(pause=0.05)))),
+    Path_("parallel-answered-last", "The same, and the other was done before.", GUARDED,
+          running(lambda: _answered_beside(say(), after=0.05))),
+    Path_("parallel-answered-merged", "The same, and an agent after both made something of it.", UNPROVEN,
+          running(_answered_then_merged)),
     Path_("loop-limit", "The loop's iterations are used up, and nobody left it.", LIMITED,
           running(lambda: _loop(say(), say()))),
     Path_("loop-left", "The agent in the loop called the tool that leaves it.", UNPROVEN,
@@ -152,6 +178,8 @@ PATHS = [
     Path_("loop-call-limit", "A loop without end of its own; the limit of model calls fired.", LIMITED,
           running(lambda: _loop(say(), say(), say(), most=None), raises=True, config=RunConfig(max_llm_calls=2))),
     Path_("transfer", "An agent handed over to another, which finished: one run.", UNPROVEN, running(_transfer)),
+    Path_("transfer-answered", "A callback answered in the place of the agent that was handed over to.", GUARDED,
+          running(_handed_over_and_answered)),
     Path_("agent-tool", "An agent is a tool: its run is a child.", UNPROVEN, running(lambda: _as_tool(say()))),
     Path_("agent-tool-child", "The same; the child is judged.", UNPROVEN, running(lambda: _as_tool(say())), judged=1),
     Path_("agent-tool-fails", "An agent that is a tool raised, which ended its parent too.", TOOL,
@@ -171,6 +199,12 @@ PATHS = [
           running(lambda: _flow(_first, _first_too))),
     Path_("workflow-agent", "An agent is a node of a workflow.", UNPROVEN,
           running(lambda: _flow(_first, agent(call(), say(), name="writer")))),
+    Path_("workflow-filtered", "An agent's answer was withheld; a function after it came to an end.", UNPROVEN,
+          running(lambda: _flow(agent(Turn(finish="SAFETY", code="SAFETY"), name="writer"), _first))),
+    Path_("workflow-cut-off", "An agent's answer was cut off; a function after it came to an end.", UNPROVEN,
+          running(lambda: _flow(agent(say(finish="MAX_TOKENS"), name="writer"), _first))),
+    Path_("workflow-answered", "A callback answered in the place of an agent's model; a function went on.", UNPROVEN,
+          running(lambda: _flow(agent(name="writer", before_model_callback=lambda **_: answer()), _first))),
     Path_("workflow-fails", "A node raised.", ("FAILED", "host_error"), running(lambda: _flow(_fails), raises=True)),
     Path_("workflow-timed-out-later", "A node ran out of time after another was done.", ("BOUNDED_STOP", "time_limit"),
           running(lambda: _flow(_first, node(_waits_long, timeout=0.05)), raises=True)),

@@ -19,7 +19,7 @@ from tests.frameworks.harness import Path_
 
 UNPROVEN = ("FALSE_COMPLETE", "no_contract")
 ABORTED = ("BOUNDED_STOP", "caller_abort")
-DENIED = ("BOUNDED_STOP", "guardrail")
+GUARDED = ("BOUNDED_STOP", "guardrail")
 FILTERED = ("FAILED", "content_filter")
 CAPPED = ("BOUNDED_STOP", "output_cap")
 BROKEN = ("FAILED", "model_failure")
@@ -58,11 +58,11 @@ class Plugin(BasePlugin):
         setattr(self, callback, called)
 
 
-def guarded(callback: str, answers: Callable[[], Any], *turns: Turn) -> Callable[[], Any]:
+def guarded(callback: str, answers: Callable[[], Any], *turns: Turn, **more: Any) -> Callable[[], Any]:
     """An agent that plays these turns beside a plugin."""
 
     async def run() -> None:
-        await Desk(agent(*turns), plugins=[Plugin(callback, answers)]).run()
+        await Desk(agent(*turns, **more), plugins=[Plugin(callback, answers)]).run()
 
     return run
 
@@ -251,13 +251,13 @@ PATHS = [
     Path_("new-code", "An error code that the hook does not know: no proof of anything.",
           ("UNCERTAIN", "cause_missing"), playing(Turn(finish=None, code="SOMETHING_NEW"))),
     # Callbacks that answer in the place of what was to run
-    Path_("run-answered", "A plugin answered in the place of the whole run.", DENIED,
+    Path_("run-answered", "A plugin answered in the place of the whole run.", GUARDED,
           guarded("before_run_callback", content, say())),
-    Path_("agent-answered", "A callback answered in the place of the agent.", DENIED,
+    Path_("agent-answered", "A callback answered in the place of the agent.", GUARDED,
           playing(say(), before_agent_callback=lambda **_: content())),
-    Path_("model-answered", "A callback answered in the place of the model.", DENIED,
+    Path_("model-answered", "A callback answered in the place of the model.", GUARDED,
           playing(say(), before_model_callback=lambda **_: answer())),
-    Path_("model-answered-by-plugin", "A plugin answered in the place of the model.", DENIED,
+    Path_("model-answered-by-plugin", "A plugin answered in the place of the model.", GUARDED,
           guarded("before_model_callback", answer, say())),
     Path_("answer-replaced", "A callback put another text in the place of the answer: it was the model's turn.",
           UNPROVEN, playing(say(), after_model_callback=lambda **_: answer())),

@@ -8,6 +8,7 @@ from typing import Any
 from google.adk.agents.run_config import RunConfig, ToolThreadPoolConfig
 from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.reflect_retry_tool_plugin import ReflectAndRetryToolPlugin
+from google.adk.tools.long_running_tool import LongRunningFunctionTool
 from google.genai import errors, types
 
 from tests.frameworks.google_adk.models import Desk, Turn, agent, call, failing, say, text
@@ -39,6 +40,11 @@ def raising_beside(callback: str, error: Exception, *turns: Turn) -> Callable[[]
         await failing(guarded(callback, answers, *turns)())
 
     return run
+
+
+def begins_nothing() -> dict[str, Any]:
+    """Fails before anybody has begun what it is for."""
+    raise Scripted("canary-7f3a")
 
 
 def provider(kind: type[errors.APIError], code: int) -> errors.APIError:
@@ -111,6 +117,13 @@ PATHS = [
           playing(call("canary7f3a"), say())),
     Path_("tool-answered", "A callback answered in the place of a tool.", UNPROVEN,
           playing(call(), say(), before_tool_callback=lambda **_: {"note": "canary-7f3a"})),
+    Path_("long-running-fails", "A long-running tool raised before anything had begun: nothing to wait for.", TOOL,
+          raising(call("begins_nothing"), tools=[LongRunningFunctionTool(begins_nothing)])),
+    Path_("long-running-fails-answered", "The same; a plugin answered in its place, and the model went on.", UNPROVEN,
+          guarded("on_tool_error_callback", lambda: {"canary-7f3a": 1}, call("begins_nothing"), say(),
+                  tools=[LongRunningFunctionTool(begins_nothing)])),
+    Path_("long-running-answered-by-plugin", "A plugin held a long-running call back: nobody will answer it.", UNPROVEN,
+          guarded("before_tool_callback", lambda: {"canary-7f3a": 1}, call("submit"), say())),
     Path_("tools-at-once", "Two calls of one turn.", UNPROVEN,
           playing(Turn(calls=(("look_up", "call-1", {}), ("look_up", "call-2", {}))), say())),
     Path_("tools-in-threads", "Two calls of one turn, in threads of a pool.", UNPROVEN,

@@ -8,15 +8,17 @@ from collections.abc import Callable
 from typing import Any
 
 from google.adk.agents import ParallelAgent, SequentialAgent
+from google.adk.agents.run_config import RunConfig
 from google.adk.auth.auth_credential import AuthCredential, AuthCredentialTypes, OAuth2Auth
 from google.adk.auth.auth_tool import AuthConfig
 from google.adk.events.request_input import RequestInput
 from google.adk.tools.agent_tool import AgentTool
+from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow import Workflow
 
 import stopcause
-from tests.frameworks.google_adk.models import Desk, Turn, agent, call, failing, kept, say, text
+from tests.frameworks.google_adk.models import Desk, Turn, agent, call, failing, kept, pay, say, text
 from tests.frameworks.google_adk.paths_ends import ABORTED, UNPROVEN
 from tests.frameworks.harness import Path_
 
@@ -24,6 +26,7 @@ ROUTED = {"route": {"owner": "finance", "due_s": 3600}}
 UNOWNED = ("WAITING_UNROUTED", "owner")
 NO_TOKEN = ("WAITING_UNROUTED", "resume_token")
 ANSWERED = ("WAITING", "answered")
+SAID_NO = ("FALSE_COMPLETE", "denied")
 TWO = Turn(calls=(("pay", "call-1", {}), ("pay", "call-2", {"amount": 2})))
 
 
@@ -89,6 +92,15 @@ async def _answered_again() -> None:
     await desk.run(answer)
 
 
+async def _held_back() -> None:
+    """The answer was yes, and a plugin answers in the place of the call."""
+    desk = Desk(agent(call("pay"), say()))
+    await desk.run()
+    answer = desk.answer()
+    desk.runner.plugin_manager.plugins.append(_HoldsBack())
+    await desk.run(answer)
+
+
 class _Bad:
     name = "bad"
 
@@ -96,6 +108,16 @@ class _Bad:
         async def called(**_: Any) -> None:
             if name == "before_tool_callback":
                 raise RuntimeError("canary-7f3a")
+
+        return called
+
+
+class _HoldsBack:
+    name = "holds-back"
+
+    def __getattr__(self, name: str) -> Any:
+        async def called(**_: Any) -> Any:
+            return {"canary-7f3a": 1} if name == "before_tool_callback" else None
 
         return called
 
@@ -109,12 +131,12 @@ async def _other_runner() -> None:
     await other.run(desk.answer())
 
 
-async def _denied_elsewhere() -> None:
-    desk = Desk(agent(call("pay"), say()), service=kept())
+async def _elsewhere(response: dict[str, Any], root: Any) -> None:
+    desk = Desk(root, service=kept())
     await desk.run()
     stopcause.uninstrument("google_adk")  # another process knows nothing of what was asked in this one
     stopcause.instrument("google_adk")
-    await desk.run(desk.answer({"confirmed": False}))
+    await desk.run(desk.answer(response))
 
 
 async def _new_message() -> None:
@@ -157,6 +179,16 @@ async def _parallel() -> None:
     await Desk(root).run()
 
 
+async def _asks_beside_a_limit() -> None:
+    """One of two agents asks; then the other wants more model calls than there are."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        reader = agent(say(pause=0.05), name="reader")
+        line = SequentialAgent(name="line", sub_agents=[reader, agent(say(), name="writer")])
+        root = ParallelAgent(name="crew", sub_agents=[agent(call("pay"), name="payer"), line])
+    await failing(Desk(root, service=kept()).run(config=RunConfig(max_llm_calls=2)))
+
+
 async def _agent_tool() -> None:
     inner = agent(call("pay"), name="payer")
     await Desk(agent(call("payer", request="Pay."), say(), tools=[AgentTool(inner)])).run()
@@ -170,6 +202,22 @@ def _question(node_input: Any = None) -> RequestInput:
 def _says(node_input: Any) -> str:
     del node_input
     return "canary-7f3a"
+
+
+def _amount(node_input: Any) -> dict[str, Any]:
+    del node_input
+    return {"amount": 1}
+
+
+def _paying() -> Any:
+    return Workflow(name="flow", edges=[("START", _amount, FunctionTool(pay, require_confirmation=True))])
+
+
+async def _node(response: dict[str, Any] | None = None) -> None:
+    desk = Desk(_paying())
+    await desk.run()
+    if response is not None:
+        await desk.run(desk.answer(response))
 
 
 async def _workflow(*, is_answered: bool) -> None:
@@ -197,7 +245,7 @@ PATHS = [
           judged=1),
     Path_("confirmed-resumable", "The same in a resumable app.", UNPROVEN,
           answered(call("pay"), say(), service=kept, resumable=True), judged=1),
-    Path_("denied", "The answer was no; the model was told and finished.", ("FALSE_COMPLETE", "denied"),
+    Path_("denied", "The answer was no; the model was told and finished.", SAID_NO,
           answered(call("pay"), say(), response={"confirmed": False}), judged=1),
     Path_("denied-first", "The run whose question got a no was answered.", ANSWERED,
           answered(call("pay"), say(), response={"confirmed": False})),
@@ -206,7 +254,11 @@ PATHS = [
     Path_("confirmed-elsewhere", "Another runner with the same sessions takes the answer.", ANSWERED, _other_runner,
           ROUTED),
     Path_("denied-elsewhere", "The no came to another process than the one that had asked; the model finished.",
-          ("FALSE_COMPLETE", "denied"), _denied_elsewhere, judged=1),
+          SAID_NO, lambda: _elsewhere({"confirmed": False}, agent(call("pay"), say())), judged=1),
+    Path_("approved-elsewhere", "The yes came to another process; what it is about is in the session.", UNPROVEN,
+          lambda: _elsewhere({"confirmed": True}, agent(call("pay"), say())), judged=1),
+    Path_("confirmed-held-back", "The answer was yes, and a plugin answered in the place of the call: it did not run.",
+          UNPROVEN, _held_back, judged=1),
     Path_("confirmed-again", "What the answer resumed failed before the call; the same answer again let it run.",
           ANSWERED, _answered_again),
     Path_("new-message", "Something else was asked while it waits: the wait is still open.", UNOWNED, _new_message),
@@ -235,10 +287,18 @@ PATHS = [
           waiting(call("signs_in"), say(), tools=[signs_in], service=kept), ROUTED),
     Path_("sub-agent-asks", "An agent inside a sequence asked; the answer reached it.", ANSWERED, _sub_agent),
     Path_("parallel-asks", "Of two agents at once one asks, and the other is done.", UNOWNED, _parallel),
+    Path_("parallel-asks-limited", "One of two agents asks, and the other used up the model calls: it can be answered.",
+          UNOWNED, _asks_beside_a_limit),
     Path_("agent-tool-asks", "An agent that is a tool asked: its session is gone, and nobody can answer.",
           NO_TOKEN, _agent_tool, ROUTED, judged=1),
     Path_("question", "A node of a workflow asks.", UNOWNED, lambda: _workflow(is_answered=False)),
     Path_("question-answered", "The workflow's question was answered.", ANSWERED, lambda: _workflow(is_answered=True)),
+    Path_("node-asks", "A tool that is a node of a workflow wants a yes.", UNOWNED, _node),
+    Path_("node-confirmed", "The answer was yes; the node ran.", ANSWERED, lambda: _node({"confirmed": True})),
+    Path_("node-denied", "The answer was no; the workflow finished.", SAID_NO, lambda: _node({"confirmed": False}),
+          judged=1),
+    Path_("node-approved-elsewhere", "The yes came to another process.", UNPROVEN,
+          lambda: _elsewhere({"confirmed": True}, _paying()), judged=1),
     Path_("question-over", "The workflow that took the answer up finished.", UNPROVEN,
           lambda: _workflow(is_answered=True), judged=1),
 ]  # fmt: skip

@@ -75,11 +75,11 @@ def _heard(hook: Hook, name: str, original: Callable[..., Any]) -> Foreign:
         call = open_call.get()
         if call is not None and is_error:
             with hook.guard(name):
-                call.heard(name, owner, kwargs, None)
+                call.heard(name, owner, args, kwargs, None)
         answer = await original(owner, *args, **kwargs)
         if call is not None and not is_error:
             with hook.guard(name):
-                call.heard(name, owner, kwargs, answer)
+                call.heard(name, owner, args, kwargs, answer)
         return answer
 
     return heard
@@ -94,7 +94,7 @@ def _counted(hook: Hook, original: Callable[..., Any]) -> Foreign:
         call = open_call.get()
         if call is not None:
             with hook.guard("model_call"):
-                call.stepped()
+                call.stepped(context)
         return counted
 
     return increment_llm_call_count

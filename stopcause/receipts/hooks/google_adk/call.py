@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from stopcause.receipts.causes import Rank
 from stopcause.receipts.faults import chain_of, is_cancelled
 from stopcause.receipts.hooks.google_adk import causes
-from stopcause.receipts.hooks.google_adk.callbacks import Callbacks
+from stopcause.receipts.hooks.google_adk.callbacks import Callbacks, drop_under
 from stopcause.receipts.hooks.google_adk.waits import Asked, is_a
 from stopcause.receipts.identifiers import is_identifier
 from stopcause.receipts.vocabulary import ABORTED, ApprovalKind, Boundary, Finish, OutputShape, StopCause
@@ -47,6 +47,7 @@ class RunnerCall(Callbacks):
 
     limit: int | None = None
     _is_final = False  # whether ADK takes its last event for an answer
+    _author: str | None = None  # whose model has finished last
 
     def __init__(self, hook: Hook, run: Run, runner: Foreign, waiting: Waiting[Asked]) -> None:
         super().__init__(hook, run, runner, waiting)
@@ -123,15 +124,23 @@ class RunnerCall(Callbacks):
         output = getattr(event, "output", None)
         if code is None and event.content is None and output is None:
             return  # state only
-        if event.branch is None:
-            self._codes.clear()
-        self._codes.pop(event.branch, None)
+        self._supersede(event)
         if code is not None:
             self._codes[event.branch] = code
         if _has_text(event):
             self.done, self.run.output_shape = None, OutputShape.TEXT
         elif output is not None:
             self.run.output_shape = OutputShape.TEXT if isinstance(output, str) else OutputShape.STRUCTURED
+
+    def _supersede(self, event: Foreign) -> None:
+        """Something came of a branch after what went wrong there, or was answered by a callback."""
+        drop_under(self._codes, event.branch)
+        if all(each.author not in (None, event.author) for each in self.replaced.values()):
+            drop_under(self.replaced, event.branch)
+        if event.finish_reason is not None:
+            self._author = event.author
+        elif event.author != self._author and getattr(event, "output", None) is not None:
+            self.run.finish = self.run.finish_raw = None  # of a model that is not the last to have a say
 
     def _read_progress(self, event: Foreign) -> None:
         """A node's output, a change of the session's state, an artifact."""
@@ -161,8 +170,8 @@ class RunnerCall(Callbacks):
             self.wait()
         elif codes:
             self._coded(codes[-1])
-        elif self.replaced_by is not None:
-            self._say(StopCause.GUARDRAIL, self.replaced_by)
+        elif self.replaced:
+            self._say(StopCause.GUARDRAIL, list(self.replaced.values())[-1].by)
         elif not self._looped() and self.done is not None:
             self._say(StopCause.EXPLICIT_DONE, self.done)
 
@@ -204,22 +213,26 @@ class RunnerCall(Callbacks):
         super().left()
 
     def _begun(self) -> bool:
-        """Whether all of its long-running calls had begun: what its reader left before that is not waited for."""
+        """Whether all of its long-running calls had begun: what did not get so far, or failed, is not waited for."""
         left = [
-            each for each, asked in self.asked.items() if asked.kind == ApprovalKind.EXTERNAL and each not in self.tools
+            each
+            for each, asked in self.asked.items()
+            if asked.kind == ApprovalKind.EXTERNAL and (each not in self.tools or each in self.faults)
         ]
         for each in left:
             del self.asked[each]
         return not left
 
     def failed(self, error: BaseException) -> None:
-        """An exception leaves it."""
+        """An exception leaves it. What it had asked by then is in its session, and can be answered."""
         if self.is_over:
             return
         if is_cancelled(error) and error.args[:1] == (_LEFT,):
             self.left()
             return
         self._blame(chain_of(error))
+        self._begun()
+        self.wait()
         super().failed(error)
 
     def _blame(self, chain: list[BaseException]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from stopcause.receipts.faults import is_cancelled
 from stopcause.receipts.hooks.google_adk import causes
-from stopcause.receipts.hooks.google_adk.waits import Asked, Call
+from stopcause.receipts.hooks.google_adk.waits import Asked, Call, asked_by_node, is_a
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -28,12 +28,18 @@ class ToolFault(NamedTuple):
     tool: str | None
 
 
+class Replaced(NamedTuple):
+    """A callback that answered in the place of what was to run: which, and whose the answer is."""
+
+    by: str
+    author: str | None = None
+
+
 class Callbacks(Call):
     """One invocation, as far as callbacks tell of it."""
 
     is_live = False  # one connection that goes on: many turns, whose answers go in beside it
     has_begun = False  # whether the framework took the input
-    replaced_by: str | None = None  # the callback that answered in the place of what was to run last
     done: str | None = None  # what the last event says of its end
     model_fault: BaseException | None = None
 
@@ -41,6 +47,8 @@ class Callbacks(Call):
         super().__init__(hook, run, runner, waiting)
         self.faults: dict[str, ToolFault] = {}  # by call
         self.skipped: set[str] = set()  # agents in whose place a callback answered
+        self.replaced: dict[str | None, Replaced] = {}  # by branch: what was to run last there, and did not
+        self._answered_calls: set[str] = set()  # a plugin answered in the place of their tools
         self._in_flight: set[str] = set()
 
     def at_fault(self, chain: Sequence[BaseException]) -> ToolFault | None:
@@ -51,53 +59,67 @@ class Callbacks(Call):
         """Whether an exception came from the model."""
         return self.model_fault is not None and _is_in(self.model_fault, chain)
 
-    def stepped(self) -> None:
+    def stepped(self, context: Foreign) -> None:
         """The model is called now."""
         run = self.run
         run.steps, run.model_calls = (run.steps or 0) + 1, (run.model_calls or 0) + 1
         run.finish = run.finish_raw = None  # of the call before
-        self.replaced_by = self.done = None
+        self.done = None
+        drop_under(self.replaced, getattr(context, "branch", None))
         if self.model_fault is not None:
             self.model_fault = None
             run.model_errors_recovered += 1
 
-    def heard(self, name: str, owner: Foreign, given: Mapping[str, Any], answer: Foreign) -> None:
-        """ADK called the callbacks of one kind."""
+    def heard(
+        self, name: str, owner: Foreign, args: tuple[Any, ...], given: Mapping[str, Any], answer: Foreign
+    ) -> None:
+        """ADK called the callbacks of one kind: of a plugin with names, of an agent with its context first."""
         if not self.is_over:
-            self._listeners[name](self, owner, given, answer)
+            self._listeners[name](self, owner, args[0] if args else given, answer)
 
     def _before_run(self, _: Foreign, given: Mapping[str, Any], answer: Foreign) -> None:
         self.has_begun = True
-        self.invocation = self.hook.read(self.run, given["invocation_context"], "invocation_id", str)
+        context = given["invocation_context"]
+        self.invocation = self.hook.read(self.run, context, "invocation_id", str)
         self.taken()
+        self.recall(context.session.events)
         if answer is not None:
-            self.replaced_by = causes.RUN_ANSWERED
+            self.replaced[None] = Replaced(causes.RUN_ANSWERED)
 
-    def _before_agent(self, agent: Foreign, _: Mapping[str, Any], answer: Foreign) -> None:
-        """An event without content only tells of state. Where it is not the root that is skipped, the others go on."""
+    def _before_agent(self, agent: Foreign, _: Foreign, answer: Foreign) -> None:
+        """An event without content only tells of state. Where one of several is skipped, the others go on.
+
+        Nobody does after the root, or after an agent that another handed over to.
+        """
         if answer is None or answer.content is None:
             return
         self.skipped.add(agent.name)
-        if agent.name == self.runner.agent.name:
-            self.replaced_by = causes.AGENT_ANSWERED
+        if agent.name == self.runner.agent.name or is_a(agent.parent_agent, "LlmAgent"):
+            self.replaced[answer.branch] = Replaced(causes.AGENT_ANSWERED, answer.author)
 
-    def _before_model(self, _: Foreign, __: Mapping[str, Any], answer: Foreign) -> None:
+    def _before_model(self, _: Foreign, context: Foreign, answer: Foreign) -> None:
         if answer and not self.is_live:
-            self.replaced_by, self.run.finish, self.run.finish_raw = causes.MODEL_ANSWERED, None, None
+            self.replaced[context.branch] = Replaced(causes.MODEL_ANSWERED, context.agent.name)
+            self.run.finish = self.run.finish_raw = None
 
     def _model_error(self, _: Foreign, given: Mapping[str, Any], __: Foreign) -> None:
         """Whether a callback of the agent's answers in its place is seen by what comes next."""
         self.model_fault = given["error"]
 
-    def _before_tool(self, _: Foreign, given: Mapping[str, Any], __: Foreign) -> None:
+    def _before_tool(self, _: Foreign, given: Mapping[str, Any], answer: Foreign) -> None:
         context, tool = given["tool_context"], given["tool"]
         call_id = context.function_call_id
+        if answer is not None:  # what it would have begun is not waited for
+            self._answered_calls.add(call_id)
+            self.withdraw(call_id)
         if _is_invented(tool):
             return
         self.tools[call_id] = tool.name
+        if (asked := asked_by_node(context)) is not None:
+            self.tools[asked] = tool.name
         self._flies(call_id, is_done=False)
         if context.tool_confirmation is not None:
-            self.decided(call_id, is_confirmed=context.tool_confirmation.confirmed)
+            self.decided(context, is_confirmed=context.tool_confirmation.confirmed)
 
     def _after_tool(self, _: Foreign, given: Mapping[str, Any], __: Foreign) -> None:
         """It has run, or it was held back to ask, or it was denied."""
@@ -106,12 +128,15 @@ class Callbacks(Call):
         self._flies(call_id, is_done=True)
         if self.faults.pop(call_id, None) is not None:  # a callback answered in its place
             self.run.tool_errors_recovered += 1
+            self.withdraw(call_id)
+            return
+        if call_id in self._answered_calls:
             return
         confirmation, actions = context.tool_confirmation, context.actions
         is_held = call_id in actions.requested_tool_confirmations or call_id in actions.requested_auth_configs
         if not is_held and (confirmation is None or confirmation.confirmed):
             self.run.tool_calls = (self.run.tool_calls or 0) + 1
-            self.executed(call_id)
+            self.executed(context)
             self.run.progress("tool_result")
 
     def _tool_error(self, _: Foreign, given: Mapping[str, Any], __: Foreign) -> None:
@@ -138,6 +163,12 @@ class Callbacks(Call):
         "run_after_tool_callback": _after_tool,
         "run_on_tool_error_callback": _tool_error,
     }
+
+
+def drop_under(by_branch: dict[str | None, Any], branch: str | None) -> None:
+    """What was said of a branch and of those inside it no longer counts; what has none comes after all of them."""
+    for each in [each for each in by_branch if branch is None or f"{each}.".startswith(f"{branch}.")]:
+        del by_branch[each]
 
 
 def _is_in(error: BaseException, chain: Sequence[BaseException]) -> bool:

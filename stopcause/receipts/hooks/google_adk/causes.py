@@ -84,6 +84,8 @@ REQUEST_CONFIRMATION = "adk_request_confirmation"
 REQUEST_CREDENTIAL = "adk_request_credential"
 REQUEST_INPUT = "adk_request_input"
 
+NODE_CONFIRMATION = "wf_tool_confirmation:"  # how the id of a call for input begins that asks for a yes to a tool
+
 # Reasons beside a cause.
 RUN_ANSWERED = "before_run_callback"  # a plugin's content instead of the run
 AGENT_ANSWERED = "before_agent_callback"  # a callback's content instead of the agent that was to run

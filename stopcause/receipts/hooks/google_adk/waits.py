@@ -17,7 +17,8 @@ from stopcause.receipts.identifiers import is_identifier, is_personal
 from stopcause.receipts.vocabulary import ApprovalKind, Decision
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+    from collections.abc import Set as AbstractSet
     from contextvars import Token
 
     from stopcause.receipts.hooks.call import Foreign
@@ -50,6 +51,7 @@ class Call(call.Call):
     session: str | None = None
     invocation: str | None = None
     metadata: dict[str, Any] | None = None  # of the program's own, for this run
+    _unknown: AbstractSet[str] = frozenset()  # what is answered, and was not asked in this process
     is_kept: bool | None = None  # whether the state outlives the process; None: it does not, but the session lives on
 
     def __init__(self, hook: Hook, run: Run, runner: Foreign, waiting: Waiting[Asked]) -> None:
@@ -103,18 +105,22 @@ class Call(call.Call):
 
     def asks(self, function_call: Foreign) -> None:
         """A call that only the program can answer. Of ADK's own, the call that it is about is the gated one."""
-        kind = _KINDS.get(function_call.name)
-        gated = function_call.id if kind is None else _gated(function_call)
-        self.asked[function_call.id] = Asked(kind or ApprovalKind.EXTERNAL, gated)
+        self.asked[function_call.id] = _asked(function_call)
         if self.run.config.approval_keys:
             self._payloads[function_call.id] = _payload(function_call)
+
+    def withdraw(self, call_id: str) -> None:
+        """Its tool did not begin anything: nobody will answer."""
+        asked = self.asked.get(call_id)
+        if asked is not None and asked.kind == ApprovalKind.EXTERNAL:
+            del self.asked[call_id]
 
     def wait(self) -> None:
         """It stops for what it asked."""
         token = self.resume_token
         for approval_id, asked in self.asked.items():
             self.run.waiting(
-                approval_id, asked.kind, tool=self.tools.get(asked.tool_call_id or ""),
+                approval_id, asked.kind, tool=self.tools.get(asked.tool_call_id or approval_id),
                 tool_call_id=asked.tool_call_id, resume_token=token, resumable=self.is_kept,
                 metadata={**(self.metadata or {}), **self._payloads.get(approval_id, {})},
             )  # fmt: skip
@@ -126,9 +132,17 @@ class Call(call.Call):
         responses = {each.id: each for part in parts if (each := part.function_response) is not None and each.id}
         found = {each: asked for each in responses if (asked := self._waiting.of(self.place, each)) is not None}
         self.answered = found
+        self._unknown = responses.keys() - found.keys()
         if responses:
             answers = {each: _decision(response, is_known=each in found) for each, response in responses.items()}
             self.run.resumed(next((asked.run_id for asked in found.values()), None), answers)
+
+    def recall(self, events: Sequence[Foreign]) -> None:
+        """What another process asked: its calls are in the session, and with them what they gate."""
+        for event in reversed(events) if self._unknown else ():
+            for function_call in event.get_function_calls():
+                if function_call.id in self._unknown and function_call.name in _KINDS:
+                    self.answered[function_call.id] = _asked(function_call)
 
     def taken(self) -> None:
         """The framework took the answers: another run cannot bring them again."""
@@ -140,34 +154,48 @@ class Call(call.Call):
             if asked.kind == ApprovalKind.TOOL_CALL:
                 self._waiting.add(self.place, approval_id, asked)
 
-    def decided(self, tool_call_id: object, *, is_confirmed: bool) -> None:
+    def decided(self, context: Foreign, *, is_confirmed: bool) -> None:
         """ADK has read what was decided on a call. Of a denied one there is nothing more to come."""
-        for approval_id in self._answers_for(tool_call_id):
+        for approval_id in self._answers_for(context):
             self.run.decided(approval_id, Decision.APPROVED if is_confirmed else Decision.DENIED)
             if not is_confirmed:
                 del self.answered[approval_id]
 
-    def executed(self, tool_call_id: object) -> None:
+    def executed(self, context: Foreign) -> None:
         """A call that was waited for has run."""
-        for approval_id in self._answers_for(tool_call_id):
+        for approval_id in self._answers_for(context):
             self.run.executed(approval_id)
             del self.answered[approval_id]
 
-    def _answers_for(self, tool_call_id: object) -> list[str]:
+    def _answers_for(self, context: Foreign) -> list[str]:
         return [
             approval_id
             for approval_id, asked in self.answered.items()
-            if asked.tool_call_id == tool_call_id and asked.kind in (ApprovalKind.TOOL_CALL, ApprovalKind.SIGN_IN)
+            if asked.kind in (ApprovalKind.TOOL_CALL, ApprovalKind.SIGN_IN)
+            and (asked.tool_call_id == context.function_call_id or approval_id == asked_by_node(context))
         ]
+
+
+def asked_by_node(context: Foreign) -> str | None:
+    """The id with which a tool that is a node of a workflow asks for a yes; 2.0 has no such."""
+    path = getattr(context, "node_path", None)
+    return f"{causes.NODE_CONFIRMATION}{path}" if path else None
 
 
 def _decision(response: Foreign, *, is_known: bool) -> str | None:
     """Whether it was a yes is seen later, where it is known which call it is about; a no is one anywhere."""
-    if response.name != causes.REQUEST_CONFIRMATION:
+    if response.name != causes.REQUEST_CONFIRMATION and not response.id.startswith(causes.NODE_CONFIRMATION):
         return Decision.ANSWERED
     told = response.response
     is_denied = isinstance(told, dict) and told.get("confirmed") is False
     return Decision.DENIED if is_denied and not is_known else None
+
+
+def _asked(function_call: Foreign) -> Asked:
+    if function_call.name == causes.REQUEST_INPUT and function_call.id.startswith(causes.NODE_CONFIRMATION):
+        return Asked(ApprovalKind.TOOL_CALL)
+    kind = _KINDS.get(function_call.name)
+    return Asked(ApprovalKind.EXTERNAL, function_call.id) if kind is None else Asked(kind, _gated(function_call))
 
 
 def _gated(function_call: Foreign) -> str | None:
