@@ -15,7 +15,7 @@ from opentelemetry import trace
 
 from stopcause.receipts import ids
 from stopcause.receipts.attributes import Attribute
-from stopcause.receipts.causes import Rank, Said, final
+from stopcause.receipts.causes import BY_FINISH, Rank, Said, final
 from stopcause.receipts.faults import is_time_out
 from stopcause.receipts.identifiers import is_identifier
 from stopcause.receipts.notes import harmless
@@ -52,6 +52,7 @@ class Run(Waits):
     _run_id: str | None = None
     _adopted: bool = False
     _is_adopting: bool = False
+    _own_bounds: tuple[tuple[tuple[Any, ...], ...], ...] = ((), ())  # the host's own limits and conditions
     _goes_on: bool = False
     _parent: Run | None = None
     _waiting: frozenset[str | None] = frozenset()  # children that stopped to wait, and were not resumed here
@@ -292,6 +293,7 @@ class Run(Waits):
         if self._adopted or self.is_closed or not self.is_started or self._token is None:
             return False
         self._adopted = self._is_adopting = True
+        self._own_bounds = self.limits, self.conditions
         return True
 
     def went_on(self) -> None:
@@ -299,10 +301,18 @@ class Run(Waits):
 
         A framework's own run stays what it said: one inside of it takes nothing back.
         """
+        if not self._adopted or self._is_adopting:
+            return
         kept = tuple(each for each in self.said if each.rank in (Rank.HOST, Rank.RETURNED))
-        if self._adopted and not self._is_adopting and len(kept) < len(self.said):
+        if len(kept) < len(self.said) or self.forced_wrapup or self.finish in BY_FINISH:
             self.said = kept
+            self._forget_last_turn()
             self.find("went_on", None)
+
+    def _forget_last_turn(self) -> None:
+        """How the first one's last turn was is not how this run ends; nor are its bounds those of a host's block."""
+        self.finish = self.finish_raw = self.forced_wrapup = self.output_shape = self.pending_tool_calls = None
+        self.limits, self.conditions = self._own_bounds
 
     def be_child_of(self, parent: Run) -> None:
         """Another run starts it: it names that one, shares its thread, and tells it how it ended."""

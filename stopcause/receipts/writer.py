@@ -285,7 +285,7 @@ class Writer:
         made = [records.started(began, process.identity())]
         if began.resumes_run_id:
             made += [
-                records.decided(run, approval_id, decision, run.started_ns)
+                records.decided(began, approval_id, decision, began.started_ns)
                 for approval_id, decision in began.answers
                 if decision is not None
             ]

@@ -14,7 +14,7 @@ from stopcause.receipts import capture, model
 from stopcause.receipts.causes import Rank
 from stopcause.receipts.run import current
 from stopcause.receipts.testing import Recorded, recorded
-from stopcause.receipts.vocabulary import ApprovalState, Boundary, Decision, StopCause
+from stopcause.receipts.vocabulary import ApprovalState, Boundary, Decision, Finish, OutputShape, StopCause
 from tests.support.captured import Wrong, verdict_of
 
 # A run ----------------------------------------------------------------------------------------------------------------
@@ -340,6 +340,28 @@ def test_a_framework_s_first_run_inside_a_block_is_that_run(receipts: Recorded) 
     assert (mine.run_id, mine.agent, mine.framework) == ("r1", "mine", "x")
     assert mine.findings == (model.Finding(code="went_on"),)
     assert mine.stop_cause == "natural"
+
+
+@pytest.mark.parametrize("how", ["forced", "cut", "empty"])
+def test_how_a_framework_s_first_run_ended_is_not_how_the_block_ends(receipts: Recorded, how: str) -> None:
+    with stopcause.run("mine") as mine:
+        mine.limit("own", "time", 60)
+        run = capture.begin("stopcause.x", "x", "1.0", "theirs").start()
+        run.limit("max_steps", "steps", 1)
+        run.steps, run.finish = 2, Finish.LENGTH if how == "cut" else Finish.STOP
+        if how == "forced":
+            run.bounded("step_limit", "max_steps", "steps", limit=1, observed=1)
+            run.forced_wrapup = True
+        elif how == "empty":
+            run.say(StopCause.EXPLICIT_DONE, Rank.SIGNAL, Boundary.CALLBACK)
+            run.output_shape, run.pending_tool_calls = OutputShape.NONE, 1
+        run.end()
+        capture.begin("stopcause.x", "x", "1.0", "theirs").start().end()
+
+    told = receipts.receipts[-1]
+    assert (told.run_id, told.stop_cause, told.findings) == (mine.run_id, "natural", (model.Finding(code="went_on"),))
+    assert [each.name for each in told.limits or ()] == ["own"]
+    assert verdict_of(receipts, mine.run_id) == ("FALSE_COMPLETE", "no_contract")
 
 
 def test_an_outer_timer_corrects_what_the_framework_saw(receipts: Recorded) -> None:
