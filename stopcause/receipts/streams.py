@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from typing import TYPE_CHECKING, Any
 
@@ -107,6 +108,11 @@ class AsyncStream(_Base, AsyncGenerator[Any, Any]):
         with _Pull(self._run):
             return await anext(self._stream)
 
+    async def first(self) -> Any:  # noqa: ANN401
+        """The first item, for an async generator that stands in its place."""
+        with _Pull(self._run):
+            return await unseen(functools.partial(anext, self._stream))
+
     async def asend(self, value: Any) -> Any:  # noqa: ANN401
         """As an async generator's."""
         with _Pull(self._run):
@@ -154,6 +160,19 @@ async def _awaited(coroutine: Coroutine[Any, Any, Any], run: Run) -> Any:  # noq
         return result
 
 
+def unseen(first: Callable[[], Any]) -> Any:  # noqa: ANN401 - what gives the first item
+    """Asks an async generator for its first item, unseen by the event loop: the one that stands in its place is seen.
+
+    When a loop ends, it closes all that it has seen, at once; one that another one is closing just then is an error.
+    """
+    hooks = sys.get_asyncgen_hooks()
+    sys.set_asyncgen_hooks(firstiter=None)
+    try:
+        return first()
+    finally:
+        sys.set_asyncgen_hooks(*hooks)
+
+
 def generator_function(function: Callable[..., Any], wrap: Callable[[Any], Stream]) -> Callable[..., Any]:
     """A generator function whose every call is a run; it stays one to those who look, as some frameworks do."""
 
@@ -170,7 +189,7 @@ def async_generator_function(function: Callable[..., Any], wrap: Callable[[Any],
     @functools.wraps(function)
     async def generator(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:  # noqa: ANN401
         stream = wrap(function(*args, **kwargs))
-        step: Callable[[], Any] = stream.__anext__
+        step: Callable[[], Any] = stream.first
         while True:
             try:
                 item = await step()

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import stopcause
 from stopcause.receipts.hooks import Spec, wrapping
 from stopcause.receipts.hooks.call import Call
 from stopcause.receipts.hooks.guard import Hook
@@ -158,6 +159,31 @@ def test_a_reader_who_leaves_is_told(loop: type[Loop], name: str, receipts: Reco
         asyncio.run(leave())
 
     assert (receipts.stopped.stop_cause, receipts.stopped.boundary) == ("caller_abort", "event_stream")
+
+
+@pytest.mark.parametrize("is_tracked", [False, True])
+def test_a_stream_that_is_left_open_is_closed_once_with_its_loop(
+    hook: Hook, receipts: Recorded, caplog: pytest.LogCaptureFixture, is_tracked: bool
+) -> None:
+    """What the loop cannot close it logs. A generator that is closed by another one at that time is such a one."""
+    closed = []
+
+    async def numbers() -> AsyncGenerator[int, None]:
+        try:
+            yield 1
+        finally:
+            await asyncio.sleep(0)
+            closed.append(1)
+
+    kept = (stopcause.tracked(numbers) if is_tracked else wrapping.watched(hook, numbers, _begun(hook)))()
+
+    async def leave() -> None:
+        await anext(kept)
+
+    asyncio.run(leave())
+
+    assert (closed, caplog.messages) == ([1], [])
+    assert receipts.stopped.stop_cause == "caller_abort"
 
 
 def test_what_closing_raises_comes_from_itself(hook: Hook, receipts: Recorded) -> None:

@@ -12,6 +12,8 @@ import functools
 import inspect
 from typing import TYPE_CHECKING, Any
 
+from stopcause.receipts.streams import unseen
+
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Generator, Sequence
 
@@ -160,7 +162,7 @@ def _async_stream(hook: Hook, original: Foreign, begin: Begin) -> Foreign:
         items = original(*args, **kwargs).__aiter__()
         call = _begun(hook, begin, args, kwargs)
         inside = call or _NOTHING
-        step = items.__anext__
+        step = functools.partial(unseen, items.__anext__)
         while True:
             try:
                 with inside:
