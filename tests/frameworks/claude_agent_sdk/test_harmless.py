@@ -249,6 +249,35 @@ def test_a_client_is_let_go() -> None:
 
 
 @pytest.mark.usefixtures("hook")
+def test_a_client_without_a_hash_works_as_before() -> None:
+    class Client(ClaudeSDKClient):
+        __hash__ = None  # type: ignore[assignment]
+
+        def __eq__(self, other: object) -> bool:
+            return self is other
+
+    async def program() -> list[str]:
+        async with Client(transport=Wire([init(), said("Yes."), result()])) as client:
+            await client.query("Go.")
+            return [type(each).__name__ async for each in client.receive_response()]
+
+    with recorded():
+        assert asyncio.run(program()) == ["SystemMessage", "AssistantMessage", "ResultMessage"]
+
+
+@pytest.mark.usefixtures("hook")
+@pytest.mark.parametrize("denials", ["canary-7f3a", [None], 7])
+def test_refusals_that_cannot_be_read_are_found_and_cost_nothing_else(denials: Any) -> None:
+    with recorded() as receipts:
+        asyncio.run(Seen().reads([init(), said("Yes."), result(permission_denials=denials)]))
+        (stop,) = receipts.receipts
+    assert stop.stop_cause == "natural"
+    assert [(each.code, each.where) for each in stop.findings or ()] == [
+        ("shape_changed", f"stopcause.{_NAME}:permission_denials")
+    ]
+
+
+@pytest.mark.usefixtures("hook")
 @pytest.mark.parametrize("word", ["1", _NAME])
 def test_it_is_off_by_the_environment(word: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STOPCAUSE_DISABLED", word)

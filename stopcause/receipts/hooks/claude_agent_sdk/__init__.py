@@ -81,13 +81,20 @@ def _connects(hook: Hook, waiting: Waiting[Asked], links: Links, original: Forei
 def _sends(hook: Hook, links: Links, original: Foreign) -> Foreign:
     @functools.wraps(original)
     async def query(client: Foreign, /, *args: Any, **kwargs: Any) -> Foreign:  # noqa: ANN401 - as the wrapped one
-        link = links.get(client)
+        link = _link(hook, links, client)
         if link is not None:
             with hook.guard("begin"):
                 link.begin()
         return await _inside(link, original(client, *args, **kwargs))
 
     return query
+
+
+def _link(hook: Hook, links: Links, client: Foreign) -> ClientLink | None:
+    """That of a client. A program's own class of clients may be one that has no hash: its clients are not watched."""
+    with hook.guard("link"):
+        return links.get(client)
+    return None
 
 
 async def _inside(link: ClientLink | None, work: Foreign) -> Foreign:
@@ -105,7 +112,7 @@ async def _inside(link: ClientLink | None, work: Foreign) -> Foreign:
 
 def _reads(hook: Hook, links: Links, original: Foreign) -> Foreign:
     def opened(client: Foreign, /) -> Any:  # noqa: ANN401 - what it gives ends as a call does
-        link = links.get(client)
+        link = _link(hook, links, client)
         return None if link is None else Reader(link)
 
     return wrapping.watched(hook, original, opened)
@@ -114,7 +121,7 @@ def _reads(hook: Hook, links: Links, original: Foreign) -> Foreign:
 def _interrupts(hook: Hook, links: Links, original: Foreign) -> Foreign:
     @functools.wraps(original)
     async def interrupt(client: Foreign, /) -> Foreign:
-        link = links.get(client)
+        link = _link(hook, links, client)
         if link is not None:
             with hook.guard("interrupt"):
                 link.interrupted()
@@ -131,7 +138,7 @@ def _disconnects(hook: Hook, links: Links, original: Foreign) -> Foreign:
         try:
             return await original(client)
         finally:
-            link = links.get(client)
+            link = _link(hook, links, client)
             if link is not None:
                 with hook.guard("disconnect"):
                     link.closed()

@@ -175,16 +175,19 @@ class Turn(Loop):
 
     # Permissions ------------------------------------------------------------------------------------------------------
 
-    def asks(self, call_id: str, name: str, *, at_once: bool = True) -> None:
+    def asks(self, call_id: str, name: object, *, at_once: bool = True) -> None:
         """`can_use_tool` is called; the turn waits for that in this process, perhaps for a person."""
         kind = ApprovalKind.INPUT_REQUIRED if name == _QUESTION else ApprovalKind.TOOL_CALL
         self.run.waiting(
             call_id, kind, tool=self.link.tool(name), tool_call_id=call_id, boundary=Boundary.CALLBACK, at_once=at_once
         )  # fmt: skip
 
-    def _refused(self, denials: Foreign) -> None:
+    def _refused(self, denials: list[Foreign]) -> None:
         """Calls that were not allowed, by whomever: a rule, a hook, or nobody who could be asked."""
-        for denial in denials or ():
+        for denial in denials:
+            if not isinstance(denial, dict):
+                self.run.find("shape_changed", f"{self.hook.adapter}:permission_denials")
+                continue
             call_id, name = denial.get("tool_use_id"), denial.get("tool_name")
             if isinstance(call_id, str) and call_id not in self.link.refused:
                 self.forget(call_id)
@@ -197,7 +200,7 @@ class Turn(Loop):
     def read_result(self, result: Foreign) -> None:
         """By its fields: what it used, what was refused, and why it is over."""
         self._count(result)
-        self._refused(result.permission_denials)
+        self._refused(self.hook.read(self.run, result, "permission_denials", list) or [])
         stop_reason = self.hook.read(self.run, result, "stop_reason", str)
         is_error = bool(result.is_error)
         self.result = word = causes.of_result(
