@@ -35,7 +35,11 @@ _PROVIDERS = frozenset(
 )  # fmt: skip
 _BEDROCK = frozenset({"Converse", "ConverseStream", "InvokeModel", "InvokeModelWithResponseStream"})
 # Cancellations and timers of other loops and of job queues, by package and class: asyncio's are no base of theirs.
-_CANCELLED = frozenset({("trio", "Cancelled"), ("greenlet", "GreenletExit"), ("dramatiq", "Shutdown")})
+_CANCELLED = frozenset(
+    {("trio", "Cancelled"), ("greenlet", "GreenletExit"), ("dramatiq", "Shutdown"), ("temporalio", "CancelledError")}
+)
+# What they put around one that comes from what they waited for: `is_cancelled_exception` of temporalio's `exceptions.py`.
+_AROUND_CANCELLED = frozenset({("temporalio", "ActivityError"), ("temporalio", "ChildWorkflowError")})
 _TIMED_OUT = frozenset(
     {
         ("trio", "TooSlowError"), ("gevent", "Timeout"), ("billiard", "SoftTimeLimitExceeded"),
@@ -99,7 +103,10 @@ def status_of(error: BaseException) -> int | None:
 
 def is_cancelled(error: BaseException) -> bool:
     """Whether a task was cancelled."""
-    return isinstance(error, asyncio.CancelledError) or _is_one_of(_CANCELLED, error)
+    if isinstance(error, asyncio.CancelledError) or _is_one_of(_CANCELLED, error):
+        return True
+    cause = error.__cause__
+    return cause is not None and _is_one_of(_AROUND_CANCELLED, error) and _is_one_of(_CANCELLED, cause)
 
 
 def is_time_out(error: BaseException) -> bool:

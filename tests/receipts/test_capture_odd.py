@@ -95,6 +95,16 @@ def test_cancellations_and_timers_that_are_not_asyncio_s(
     assert receipts.stopped.stop_cause == cause
 
 
+def test_a_cancellation_may_have_come_from_what_was_waited_for(receipts: Recorded) -> None:
+    """As Temporal raises it out of an activity; in anybody else's exception it is no more than where that came from."""
+    cancelled = named("temporalio", "CancelledError")
+    for package, cause in (("temporalio", cancelled()), ("temporalio", ValueError()), ("mine", cancelled())):
+        with pytest.raises(Exception, match="x"), stopcause.run("a"):
+            raise named(package, "ActivityError")("x") from cause
+
+    assert [stopped.stop_cause for stopped in receipts.receipts] == ["caller_abort", "host_error", "host_error"]
+
+
 def test_a_cloud_s_error_is_a_model_s_only_where_it_was_about_one(receipts: Recorded) -> None:
     own = type("OurError", (named("openai", "APIError"),), {})
     bedrock, bucket = named("botocore", "ClientError")("x"), named("botocore", "ClientError")("x")
