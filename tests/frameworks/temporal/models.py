@@ -104,6 +104,11 @@ async def fails(client: Client, workflow_id: str) -> None:
     await _until(client, workflow_id, lambda it: it.pending_workflow_task.attempt > 1)
 
 
+async def tries_again(client: Client, workflow_id: str, execution: str | None) -> None:
+    """Waits until another execution is to try a workflow again."""
+    await _until(client, workflow_id, lambda it: it.workflow_execution_info.execution.run_id != execution)
+
+
 async def _until(client: Client, workflow_id: str, is_so: Callable[[Any], bool]) -> None:
     until = time.monotonic() + 10
     while time.monotonic() < until:

@@ -11,6 +11,7 @@ from typing import Any
 from temporalio.client import Client, WorkflowFailureError
 from temporalio.common import RetryPolicy
 
+from stopcause.receipts.hooks import temporal
 from tests.frameworks.harness import Path_
 from tests.frameworks.temporal import workflows as made
 from tests.frameworks.temporal.models import (
@@ -25,6 +26,7 @@ from tests.frameworks.temporal.models import (
     place,
     rests,
     started,
+    tries_again,
     working,
 )
 from tests.frameworks.temporal.paths_ends import FAILED_HOST, FAILED_TOOL, NO_CACHE, UNPROVEN
@@ -67,6 +69,19 @@ async def _breaks_then(client: Client, how: How) -> Any:
     handle = await client.start_workflow("Changing", **how, task_timeout=timedelta(seconds=1))
     await fails(client, how["id"])
     return handle
+
+
+async def _terminated_between_tries(client: Client, how: How) -> None:
+    policy = RetryPolicy(maximum_attempts=2, initial_interval=timedelta(seconds=60))
+    first = await client.start_workflow(made.FailsAtFirst.run, 1, **how, retry_policy=policy)
+    await tries_again(client, how["id"], first.result_run_id)
+    await client.get_workflow_handle(how["id"]).terminate()
+    assert await temporal.closing(client, how["id"]) == "platform_abort"
+
+
+async def _cancels_agent(client: Client, how: How) -> None:
+    handle = await started(client, how, made.RunsAgent, ["look_up", "hangs"], hangs=1)
+    await _cancels(handle)
 
 
 async def _signals(handle: Any) -> None:
@@ -147,6 +162,12 @@ PATHS = [
         ("WAITING", "answered"),
         one(made.FailsThenContinues, False, retry_policy=_TWO),
     ),
+    Path_(
+        "tried-terminated-unseen",
+        "Terminated before its second attempt began, and nobody waited: somebody asked how it closed.",
+        ("BOUNDED_STOP", "platform_abort"),
+        path(_terminated_between_tries, made.FailsAtFirst),
+    ),
     Path_("tried-in-vain", "Its last attempt failed, too.", FAILED_HOST, one(made.FailsAtFirst, 2, retry_policy=_TWO)),
     Path_(
         "child",
@@ -223,6 +244,13 @@ PATHS = [
         "A tool of its is an activity, which failed: the workflow is judged.",
         FAILED_TOOL,
         one(made.RunsAgent, ["look_up", "breaks"]),
+    ),
+    Path_(
+        "agent-in-workflow-cancelled",
+        "The workflow was cancelled while a tool of its agent ran: the agent is judged.",
+        ("BOUNDED_STOP", "caller_abort"),
+        path(_cancels_agent, made.RunsAgent),
+        judged=1,
     ),
     Path_(
         "agent-in-workflow-no-cache",

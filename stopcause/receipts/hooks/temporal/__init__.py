@@ -93,9 +93,11 @@ async def closing(client: Foreign, workflow_id: str, run_id: str | None = None) 
         The stop cause; None where a worker records it, or it is still open.
     """
     description = await client.get_workflow_handle(workflow_id, run_id=run_id).describe()
-    hook = _hook()
+    closings = Closings(hook := _hook(), _known)
     with hook.guard("closing"):
-        return Closings(hook, _known).described(description)
+        if closings.is_unseen(description):
+            await closings.ask_attempt(client.get_workflow_handle(workflow_id, run_id=description.run_id), description)
+        return closings.described(description)
     return None
 
 

@@ -66,6 +66,20 @@ class Closings:
         closed = Closed(handle._client.namespace, handle.id, execution)  # noqa: SLF001 - it has no other name
         write_closing(self._hook, self._known, closed, known)
 
+    def is_unseen(self, description: Foreign) -> bool:
+        """Whether no worker could see its end."""
+        return getattr(description.status, "name", None) not in STATUSES_OF_WORKERS
+
+    async def ask_attempt(self, handle: Foreign, description: Foreign) -> None:
+        """Which attempt of which run it was: that is in the first event of its history alone."""
+        async for event in handle.fetch_history_events(page_size=1):
+            began = event.workflow_execution_started_event_attributes
+            self._known.run_of(
+                description.namespace, description.run_id, began.attempt, began.continued_execution_run_id,
+                began.first_execution_run_id,
+            )  # fmt: skip
+            break
+
     def described(self, description: Foreign) -> str | None:
         """Of a description that the server gave: writes the receipt where no worker could."""
         status = getattr(description.status, "name", None)

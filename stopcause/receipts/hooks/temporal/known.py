@@ -26,6 +26,20 @@ class Known:
         self._attempts: Waiting[Attempt] = Waiting()
         self._told: Waiting[int] = Waiting()
 
+    def run_of(self, namespace: str, execution: str, number: int, before: str | None, first: str) -> str:
+        """The run that an execution is: itself, or the one that it tries again.
+
+        It names the execution before it and the first of its chain. The latter may have been continued as new since,
+        which only a process knows that has seen both.
+        """
+        if number <= 1 or not before:
+            return execution
+        run_id = self.attempt(namespace, before).run_id
+        if run_id == before and number > 2:  # noqa: PLR2004 - that one tried another again, too
+            run_id = first
+        self.tries(namespace, execution, Attempt(run_id, number))
+        return run_id
+
     def tries(self, namespace: str, execution: str, attempt: Attempt) -> None:
         """An execution tries a run again."""
         self._attempts.add(namespace, execution, attempt)

@@ -20,7 +20,6 @@ from stopcause.receipts.faults import chain_of
 from stopcause.receipts.hooks import call
 from stopcause.receipts.hooks.temporal.causes import BY_CLOSING, RETRIES_ENDED, failure_of
 from stopcause.receipts.hooks.temporal.closed import Closed, write_closing
-from stopcause.receipts.hooks.temporal.known import Attempt
 from stopcause.receipts.identifiers import is_personal
 from stopcause.receipts.replayed import Replayed
 from stopcause.receipts.vocabulary import ApprovalKind, Boundary, LimitKind, Sign, StopCause
@@ -84,19 +83,10 @@ class Execution(call.Call):
         return self
 
     def _run_id(self) -> str:
-        """Temporal's own id of the execution; a retry is another attempt of the same run.
-
-        A retry names the one before it, and the first of its chain. The latter may have been continued as new since,
-        which only a worker knows that had both.
-        """
         info = self.info
-        if info.attempt <= 1 or not info.continued_run_id:
-            return str(info.run_id)
-        first = self._run_of(info.continued_run_id)
-        if first == info.continued_run_id and info.attempt > 2:  # noqa: PLR2004 - that one tried another again, too
-            first = info.first_execution_run_id
-        self._known.tries(info.namespace, info.run_id, Attempt(first, info.attempt))
-        return first
+        return self._known.run_of(
+            info.namespace, info.run_id, info.attempt, info.continued_run_id, info.first_execution_run_id
+        )
 
     def _run_of(self, execution: str) -> str:
         """The run that an execution of this namespace is."""
