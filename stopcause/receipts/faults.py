@@ -38,7 +38,7 @@ _BEDROCK = frozenset({"Converse", "ConverseStream", "InvokeModel", "InvokeModelW
 _CANCELLED = frozenset(
     {("trio", "Cancelled"), ("greenlet", "GreenletExit"), ("dramatiq", "Shutdown"), ("temporalio", "CancelledError")}
 )
-# What they put around one that comes from what they waited for: `is_cancelled_exception` of temporalio's `exceptions.py`.
+# What comes from a cancellation of what was waited for: `is_cancelled_exception` of temporalio's `exceptions.py`.
 _AROUND_CANCELLED = frozenset({("temporalio", "ActivityError"), ("temporalio", "ChildWorkflowError")})
 _TIMED_OUT = frozenset(
     {
