@@ -99,8 +99,10 @@ class Situation(NamedTuple):
 
     @property
     def aborted(self) -> bool:
-        """An observed abort closes every approval of its run."""
-        return self.stop is not None and is_observed_abort(self.stop)
+        """An observed abort closes every approval of its run: also one by an engine, when the time is over."""
+        stop = self.stop
+        is_cut_off = stop is not None and stop.abort is not None and stop.abort.observed_at is not None
+        return is_cut_off or (stop is not None and is_observed_abort(stop))
 
 
 class _Merged(NamedTuple):

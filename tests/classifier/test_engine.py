@@ -176,6 +176,15 @@ def test_retry_says_what_can_break(verdict: Verdict, retry: str) -> None:
     assert verdict.retry == retry
 
 
+def test_what_an_engine_cut_off_waits_no_more() -> None:
+    """Its time is over: nobody can answer what it had asked."""
+    asked = record("approval.updated", 5, approval=ROUTED)
+    cut_off = stop("time_limit", boundary="platform", abort={"observed_at": "2026-11-28T08:00:30Z"})
+
+    assert judge(asked, stop("time_limit")).verdict == "WAITING"
+    assert judge(asked, cut_off).verdict == "STUCK"
+
+
 def test_opposite_decisions_are_a_finding_and_the_later_one_holds() -> None:
     def decided(second: int, decision: str, actor: str) -> dict[str, Any]:
         word = {"approval_id": "a1", "state": "decided", "decision": decision, "actor": actor}
