@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from tests.frameworks.agent_framework import paths_bounds, paths_ends, paths_faults, paths_waits, paths_workflows
+from tests.frameworks.agent_framework import (
+    paths_bounds,
+    paths_ends,
+    paths_faults,
+    paths_orchestrations,
+    paths_waits,
+    paths_workflows,
+)
 
 PATHS = [
     *paths_ends.PATHS,
@@ -10,4 +17,5 @@ PATHS = [
     *paths_faults.PATHS,
     *paths_waits.PATHS,
     *paths_workflows.PATHS,
+    *paths_orchestrations.PATHS,
 ]

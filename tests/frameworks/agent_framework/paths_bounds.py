@@ -40,6 +40,22 @@ async def _flips_itself() -> None:
     await agent(call(), say(), middleware=[middleware(chat_middleware, flip)]).run("Go.")
 
 
+async def _takes_away(choice: str = "none") -> None:
+    """A middleware sets the choice of tools in the very options that the framework goes on with."""
+
+    async def takes(context: Any, call_next: Any) -> None:
+        context.options["tool_choice"] = choice
+        await call_next()
+
+    made = agent(call(), call(), say(), limits={"max_iterations": 2}, middleware=[middleware(chat_middleware, takes)])
+    await made.run("Go.")
+
+
+async def _nested() -> None:
+    inner = agent(call(), call(), say(), name="inner", limits={"max_iterations": 2})
+    await agent(call("inner", task="Go."), say(), tools=[inner.as_tool()]).run("Go.")
+
+
 async def _fails_in_wrapup() -> None:
     await failing(agent(call(), Turn(error=Scripted("canary-7f3a")), limits={"max_iterations": 1}).run("Go."))
 
@@ -74,6 +90,31 @@ PATHS = [
         UNPROVEN,
         lambda: _limited(call(), say(), max_iterations=2).run("Go."),
     ),
+    Path_(
+        "iterations-without-tools",
+        "The host asked without tools, the model called all the same, and its round trips were used up.",
+        BOUNDED,
+        lambda: _limited(call(), call(), say(), max_iterations=2).run("Go.", options={"tool_choice": "none"}),
+    ),
+    Path_(
+        "iterations-tools-off-in-place",
+        "A middleware took the tools away in the options themselves; the round trips were used up.",
+        BOUNDED,
+        _takes_away,
+    ),
+    Path_(
+        "iterations-tools-required",
+        "A middleware demands a call each time, the last time too.",
+        BOUNDED,
+        lambda: _takes_away("required"),
+    ),
+    Path_(
+        "inner-iterations",
+        "An agent that is a tool has a bound of its own; the outer one finished.",
+        UNPROVEN,
+        _nested,
+    ),
+    Path_("inner-iterations-itself", "The one that is a tool.", BOUNDED, _nested, judged=1),
     Path_(
         "iterations-default",
         "Nobody set a bound, and the framework's own of forty was reached.",

@@ -30,6 +30,10 @@ from agent_framework import _tools as tools
 from agent_framework._middleware import AgentMiddlewareLayer, MiddlewareTermination
 from agent_framework._types import ResponseStream
 from agent_framework._workflows._runner_context import InProcRunnerContext
+from agent_framework_orchestrations import (  # type: ignore[import-not-found]  # it is in no other environment
+    BaseGroupChatOrchestrator,
+    MagenticOrchestrator,
+)
 
 import stopcause
 from stopcause.receipts import model
@@ -41,6 +45,7 @@ from stopcause.receipts.hooks.guard import Hook
 from stopcause.receipts.run import Run
 from stopcause.receipts.testing import recorded
 from tests.frameworks.agent_framework.models import Turn, agent, answer, call, say
+from tests.frameworks.agent_framework.paths_orchestrations import group_chat, magentic
 from tests.frameworks.agent_framework.paths_workflows import Breaks, Ends, Passes, graph
 from tests.frameworks.harness import Scripted
 from tests.frameworks.sinks import Blocks, Raises, broken
@@ -51,6 +56,11 @@ POINTS: list[tuple[Any, str]] = [
     (MiddlewareTermination, "__init__"), (ResponseStream, "__anext__"), (ResponseStream, "_get_stream"),
     (Workflow, "_run_core"), (InProcRunnerContext, "create_checkpoint"),
 ]  # fmt: skip
+
+POINTS += [
+    (BaseGroupChatOrchestrator, "_check_round_limit"),
+    (MagenticOrchestrator, "_check_within_limits_or_complete"),
+]
 
 if hasattr(ResponseStream, "close"):  # of these 1.0 has none
     functional = importlib.import_module("agent_framework._workflows._functional")
@@ -191,9 +201,19 @@ async def _graph_refuses(seen: Seen) -> None:
     seen.tell(raised.value)
 
 
+async def _chat(seen: Seen) -> None:
+    for event in await group_chat(max_rounds=2):
+        seen.tell(event)
+
+
+async def _plans(seen: Seen) -> None:
+    for event in await magentic(max_round_count=2):
+        seen.tell(event)
+
+
 WAYS = [
     _answers, _bounded, _waits, _fails, _terminates, _streams, _stream_fails, _leaves, _cancels, _graph, _graph_fails,
-    _graph_refuses,
+    _graph_refuses, _chat, _plans,
 ]  # fmt: skip
 Way = Callable[[Seen], Any]
 
@@ -246,6 +266,21 @@ def test_what_is_wrapped_looks_as_before() -> None:
     work = agent(say()).run("Go.")
     assert inspect.iscoroutine(work)
     asyncio.run(work)
+
+
+def test_who_never_awaits_is_told_the_same() -> None:
+    bare = _never_awaited()
+    stopcause.instrument("agent_framework")
+    try:
+        assert _never_awaited() == bare
+    finally:
+        stopcause.uninstrument("agent_framework")
+
+
+def _never_awaited() -> list[str]:
+    with pytest.warns(RuntimeWarning, match="was never awaited") as warned:
+        agent(say()).run("Go.")
+    return [str(each.message) for each in warned]
 
 
 @pytest.mark.usefixtures("hook")
@@ -304,6 +339,7 @@ def test_a_sink_that_raises_or_blocks_changes_nothing(way: Way) -> None:
         (AgentCall, "describe"), (AgentCall, "requested"), (AgentCall, "round_trip"), (AgentCall, "tool_begins"),
         (AgentCall, "tool_returned"), (AgentCall, "item"), (ModelCall, "ended"),
         (ModelCall, "item"), (WorkflowCall, "item"), (WorkflowCall, "describe"),
+        (WorkflowCall, "used_up"),
         (agent_framework_agent, "Budget"), (agent_framework_agent, "Answer"),
     ],
     ids=lambda each: getattr(each, "__name__", each),

@@ -5,10 +5,10 @@ the loop is a chat client's: its layers are wrapped where it is handed over (`Fu
 the model (`ChatMiddlewareLayer`, above the host's own middleware) and where the model is called (`BaseChatClient`), and
 so is the function that runs one call of a tool. A middleware that ends a run leaves no trace in the answer, so the
 making of its `MiddlewareTermination` is noted. Of workflows the one generator of their events is wrapped, and the
-making of checkpoints.
+making of checkpoints; of orchestrations, what they look at before they stop (`orchestrations`).
 
-What the framework's words mean is in `causes`; what an invocation says is in `agent`
-and `workflow`; how an answer to come is watched, in `streams`.
+What the framework's words mean is in `causes`; what an invocation says is in `agent` and `workflow`; how an answer to
+come is watched, in `streams`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from stopcause.receipts import imports
 from stopcause.receipts.hooks import wrapping
 from stopcause.receipts.hooks.agent_framework import agent as agent_framework_agent
-from stopcause.receipts.hooks.agent_framework import streams
+from stopcause.receipts.hooks.agent_framework import orchestrations, streams
 from stopcause.receipts.hooks.agent_framework import workflow as agent_framework_workflow
 from stopcause.receipts.hooks.agent_framework.agent import AgentCall, loop_call
 from stopcause.receipts.hooks.agent_framework.call import open_call
@@ -59,6 +59,7 @@ def install(hook: Hook) -> Undo:
     if hook.is_tested:
         undos += [*_listen_to_the_loop(hook), *_listen_to_workflows(hook, workflows)]
         undos.append(imports.when_imported(_LOOP, functools.partial(_listen_around, hook, undos)))
+        orchestrations.listen(hook, undos)
     return wrapping.undo_all(hook, undos)
 
 

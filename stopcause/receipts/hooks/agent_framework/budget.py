@@ -1,7 +1,8 @@
 """Agent Framework: the bounds of one request to a chat client, counted as the framework counts them.
 
 Where a bound fires, the framework sets `tool_choice` to `none` and asks the model once more; nothing in the answer says
-so. It is seen by that flip, and which bound it was is worked out from the counts. Source: `FunctionInvocationLayer` in
+so. It is seen by that flip, and which bound it was is worked out from the counts. Where the host has flipped it before,
+only the end of the round trips is seen. Source: `FunctionInvocationLayer` in
 `_tools.py`: time is looked at first, then errors, then calls, each after a round of calls; the round trips at the end.
 """
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _OFF = "none"
+_LAST = "max_iterations"  # whatever the choice of tools is, the framework asks once more after these, and no further
 _KEPT = "_function_invocation_budget_state"  # what was counted before an approval; 1.0 begins anew
 
 
@@ -47,7 +49,7 @@ class Budget:
         self._failed_in_round = bool(self._failed_in_round) or is_error
 
     def asked(self, options: object) -> Fired | None:
-        """The model is asked again; the bound that has fired since, the first time that its flip is seen."""
+        """The model is asked again; the bound that has fired since, the first time that it is seen."""
         if self._failed_in_round is not None:
             self._errors = self._errors + 1 if self._failed_in_round else 0
             self._failed_in_round = None
@@ -55,6 +57,8 @@ class Budget:
         if not self._is_off and _choice(options) == _OFF:
             self._is_off = True
             fired = next((each for each in self._counted() if each.observed >= each.limit), None)
+        elif self._is_off and 0 < self._round_trips == self.limits.get(_LAST):  # by the host, so that no flip is seen
+            fired = Fired(_LAST, self._round_trips, self._round_trips)
         self._round_trips += 1
         return fired
 

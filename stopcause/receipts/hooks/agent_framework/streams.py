@@ -88,11 +88,17 @@ class Watch:
 def watched(hook: Hook, answer: Foreign, begin: Callable[[], Listener | None]) -> Foreign:
     """The same answer. What is neither a coroutine nor a stream is not watched."""
     if inspect.iscoroutine(answer):
-        return _awaited(Watch(hook, begin), answer)
+        return _called_as(answer, _awaited(Watch(hook, begin), answer))
     with hook.guard("watch"):
         if _is_stream(answer):
             answer.__dict__[_WATCH] = Watch(hook, begin)
     return answer
+
+
+def _called_as(theirs: Any, ours: Any) -> Foreign:  # noqa: ANN401 - coroutines
+    """Python's warning that nobody awaited it names theirs."""
+    ours.__name__, ours.__qualname__ = theirs.__name__, theirs.__qualname__
+    return ours
 
 
 def listen(stream: type) -> list[Undo]:

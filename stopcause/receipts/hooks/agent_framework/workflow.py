@@ -99,6 +99,11 @@ class WorkflowCall(Call):
     def _progressed(self, _: Foreign) -> None:
         self.run.progress()
 
+    def used_up(self, cause: StopCause, name: str, limit: int, observed: int) -> None:
+        """An orchestration has gone as often as it may, and answers as if it were done."""
+        if not self.is_over:
+            self.run.bounded(cause, name, "custom", limit=limit, observed=observed)
+
     def _status(self, event: Foreign) -> None:
         """Its state. The last of them comes before the stream's end, and a reader may well leave then."""
         state = getattr(event.state, "name", None)
