@@ -12,7 +12,7 @@ from tests.frameworks.harness import Path_
 from tests.frameworks.temporal import workflows as made
 from tests.frameworks.temporal.models import How, one, path, rests, started
 from tests.frameworks.temporal.paths_chains import after_another
-from tests.frameworks.temporal.paths_ends import FAILED_HOST, NO_CACHE, UNPROVEN
+from tests.frameworks.temporal.paths_ends import FAILED_HOST, FAILED_TOOL, NO_CACHE, SOON, UNPROVEN
 
 UNROUTED = ("WAITING_UNROUTED", "owner")
 ROUTE = {"route": {"owner": "team:billing", "due_s": 3600}}
@@ -64,6 +64,25 @@ async def _terminated(client: Client, how: How) -> None:
     handle = await started(client, how, made.Approves, 0, False)
     await handle.terminate()
     await handle.result()
+
+
+async def _timed_out(client: Client, how: How) -> None:
+    handle = await started(client, how, made.Asks, run_timeout=SOON)
+    await handle.result()
+
+
+def answers_two(*names: str) -> Any:
+    """Of two questions these are answered by a yes, in this order."""
+
+    async def way(client: Client, how: How) -> None:
+        handle = await started(client, how, made.AsksTwo)
+        for name in names:
+            await handle.signal(made.AsksTwo.decide, args=[name, True])
+            await asyncio.sleep(0.1)
+        if len(names) > 1:
+            await handle.result()
+
+    return way
 
 
 async def _child_asks(client: Client, how: How) -> None:
@@ -182,6 +201,45 @@ PATHS = [
         "Terminated while it waited for a yes.",
         ("BOUNDED_STOP", "platform_abort"),
         path(_terminated, made.Approves),
+    ),
+    Path_(
+        "asks-timed-out",
+        "Its own time ran out at the server while it waited: nobody can answer any more.",
+        ("STUCK", "time_limit"),
+        path(_timed_out, made.Asks),
+    ),
+    Path_(
+        "asks-within-time",
+        "The time of what it asked in was over, and that ended it.",
+        ("STUCK", "time_limit"),
+        one(made.AsksWithinTime, True),
+    ),
+    Path_(
+        "asks-within-time-handled",
+        "The same, and it went on: what it asked is withdrawn.",
+        UNPROVEN,
+        one(made.AsksWithinTime, False),
+    ),
+    Path_(
+        "asks-aside", "It came back while it still asked: that is withdrawn.", UNPROVEN, one(made.AsksAside, "look_up")
+    ),
+    Path_(
+        "asks-aside-fails",
+        "An activity failed while it asked something else.",
+        FAILED_TOOL,
+        one(made.AsksAside, "breaks"),
+    ),
+    Path_(
+        "asks-two",
+        "Two at once, of which the second is answered: it waits for the first.",
+        ROUTED,
+        path(answers_two("second"), made.AsksTwo),
+    ),
+    Path_(
+        "approved-two",
+        "Two at once, answered in another order than asked.",
+        UNPROVEN,
+        path(answers_two("second", "first"), made.AsksTwo),
     ),
     Path_(
         "child-asks",

@@ -477,6 +477,63 @@ class Asks:
 
 
 @workflow.defn
+class AsksWithinTime:
+    """What it asks is part of something that has a time; what becomes of its time-out is said by `strict`."""
+
+    @workflow.run
+    async def run(self, strict: bool) -> str:
+        try:
+            async with asyncio.timeout(SOON.total_seconds()):
+                with temporal.approval("refund", owner="team:billing"):
+                    await workflow.wait_condition(lambda: False)
+        except TimeoutError:
+            if strict:
+                raise
+        return "done"
+
+
+@workflow.defn
+class AsksTwo:
+    """Two at once."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, bool] = {}
+
+    @workflow.run
+    async def run(self) -> str:
+        await asyncio.gather(self._ask("first"), self._ask("second"))
+        return "done"
+
+    async def _ask(self, what: str) -> None:
+        with temporal.approval(what, owner="team:billing", timeout=timedelta(hours=1)) as asked:
+            await workflow.wait_condition(lambda: what in self.answers)
+            asked.decided("approved" if self.answers[what] else "denied")
+        if self.answers[what]:
+            await call(look_up)
+            asked.executed()
+
+    @workflow.signal
+    def decide(self, what: str, answer: bool) -> None:
+        self.answers[what] = answer
+
+
+@workflow.defn
+class AsksAside:
+    """Comes back, or fails, while it still asks."""
+
+    @workflow.run
+    async def run(self, name: str) -> str:
+        asks = asyncio.create_task(self._ask())
+        result = str(await call(FUNCTIONS[name]))
+        del asks
+        return result
+
+    async def _ask(self) -> None:
+        with temporal.approval("refund", owner="team:billing", timeout=timedelta(hours=1)):
+            await workflow.wait_condition(lambda: False)
+
+
+@workflow.defn
 class ParentOfAsking:
     @workflow.run
     async def run(self) -> str:

@@ -34,5 +34,5 @@ def write_closing(hook: Hook, known: Known, closed: Closed, how: tuple[StopCause
     cause, reason = how
     if cause is StopCause.TIME_LIMIT:
         run.condition("workflow_timeout", LimitKind.TIME, fired=True)
-    run.say(cause, Rank.SIGNAL, Boundary.PLATFORM, reason=reason, aborted=cause is StopCause.PLATFORM_ABORT)
+    run.say(cause, Rank.SIGNAL, Boundary.PLATFORM, reason=reason, aborted=cause is not StopCause.UNKNOWN)
     run.close()

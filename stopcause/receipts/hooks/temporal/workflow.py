@@ -63,8 +63,6 @@ class Execution(call.Call):
         run.thread_id = info.workflow_id
         run.step_unit = "activity"
         run.is_durable = True
-        if self._writer is not None:
-            run.replayed = Replayed(self._writer, _is_live, workflow.time_ns)
         if (parent := self.hook.read(run, info, "parent.run_id", str) if info.parent else None) is not None:
             run.parent_run_id = self._run_of(parent)
         self._limit()
@@ -76,6 +74,8 @@ class Execution(call.Call):
             run.start()
         else:
             run.go_on_here(_ns(info.workflow_start_time))
+        if self._writer is not None:
+            run.replayed = Replayed(self._writer, _is_live, workflow.time_ns)
         if is_next:
             run.executed(CONTINUED)
         self.is_over = False
@@ -211,6 +211,7 @@ class Execution(call.Call):
         if self._is_live_end():
             self.run.pending_tool_calls = sum(not handle.cancelling() for handle in self._activities) or None
             self._count_failures()
+            self._close_waits()
             super().returned(result)
 
     def failed(self, error: BaseException) -> None:
@@ -253,11 +254,17 @@ class Execution(call.Call):
             cause = StopCause.TOOL_FAILURE
             self._retries(links)
         self._count_failures(is_terminal=name is not None)
+        self._close_waits(is_time_out=isinstance(error, TimeoutError))
         if self.is_first_end():
             self.run.end(
                 error, boundary=Boundary.EXCEPTION, cause=cause, reason=failure.reason,
                 tool=name if name in self._names or name in self._known.activities else None,
             )  # fmt: skip
+
+    def _close_waits(self, *, is_time_out: bool = False) -> None:
+        """What it still waits for nobody can answer once it is closed."""
+        for approval_id in [wait["approval_id"] for wait in self.run.waits if "state" not in wait]:
+            self.run._settle(approval_id, state="expired" if is_time_out else "withdrawn")  # noqa: SLF001 - the core's, for this
 
     def _retries(self, links: list[BaseException]) -> None:
         """That nothing was tried again because a bound on that was reached."""
