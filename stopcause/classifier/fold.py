@@ -33,6 +33,7 @@ from stopcause.receipts import model, vocabulary
 from stopcause.receipts.vocabulary import Boundary, StopCause
 
 _IN_PROCESS = frozenset({Boundary.CALL, Boundary.CALLBACK, Boundary.EXCEPTION})
+_ASKED = frozenset({None, vocabulary.ApprovalState.REQUESTED, vocabulary.ApprovalState.ROUTED})
 
 
 class Run(NamedTuple):
@@ -328,7 +329,10 @@ def _resumptions(run: Run, attempt: int, resumers: Sequence[Run]) -> tuple[appro
 
 
 def _resumption(run_id: str, resumer: str, records: Sequence[model.RunRecord]) -> approvals.Resumption | None:
-    """A resuming attempt, unless it failed before it got to the gated action."""
+    """A resuming attempt, unless it failed before it got to the gated action.
+
+    What it asks again, because the rest was not answered, waits there and no more here: there is one wait.
+    """
     links = [record for record in records if isinstance(record, LINKING) and record.resumes_run_id == run_id]
     if not links:
         return None
@@ -338,7 +342,14 @@ def _resumption(run_id: str, resumer: str, records: Sequence[model.RunRecord]) -
     if failed and not _got_past(own):
         return None
     answers = next((link.answers for link in links if link.answers is not None), None)
-    return approvals.Resumption(resumer, None if answers is None else frozenset(answers))
+    return approvals.Resumption(resumer, None if answers is None else frozenset(answers) | _waits_of(terminal.stop))
+
+
+def _waits_of(stop: model.RunStopped | None) -> frozenset[str]:
+    """What a run that stopped to wait asked, by id."""
+    if stop is None or stop.stop_cause not in vocabulary.WAITING:
+        return frozenset()
+    return frozenset(each.approval_id for each in stop.approvals or () if each.state in _ASKED and not each.decision)
 
 
 def _got_past(own: AttemptRecords) -> bool:

@@ -158,6 +158,17 @@ def test_the_run_that_covers_the_approval_is_the_one_that_resolved_it() -> None:
         assert (verdict.reason, verdict.resolved_by, verdict.retry) == ("answered", "r3", "no")
 
 
+def test_what_a_resuming_run_asks_again_waits_there() -> None:
+    both = stop("approval_pending", approvals=[ROUTED, ROUTED | {"approval_id": "a2"}])
+    again = stop(
+        "approval_pending", 60, resumes_run_id="r1", answers=["a1"], approvals=[ROUTED | {"approval_id": "a2"}]
+    )
+    done = again | {"stop_cause": "natural", "approvals": [ROUTED | {"approval_id": "a2", "state": "decided"}]}
+
+    assert judge(both, again | {"run_id": "r2"}).resolved_by == "r2"
+    assert judge(both, done | {"run_id": "r2"}).reason == "tool_call"
+
+
 @pytest.mark.parametrize(
     ("verdict", "retry"),
     [
