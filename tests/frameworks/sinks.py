@@ -20,11 +20,13 @@ class Raises:
 class Blocks:
     """A sink that hangs until it is let go."""
 
+    holds_s = 20.0
+
     def __init__(self) -> None:
         self.go = threading.Event()
 
     def write(self, _: Sequence[bytes]) -> None:
-        self.go.wait(20)
+        self.go.wait(self.holds_s)
 
     def close(self) -> None:
         pass

@@ -2,7 +2,7 @@
 
 Run for each framework in its own environment. `doors` in the framework's folder has functions that push PROSE and WORD
 through everything of the framework that takes text (DOORS), and one that leaves WORD where it may be, as the name of an
-agent (CONTROL): there the test has to find it.
+agent (CONTROL): there the test has to find it. A door may have `options` of its own, for `configure`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import inspect
+import logging
 import os
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -65,7 +66,9 @@ def test_no_content_in_records_logs_or_spans(
     door: Callable[[], Any], spans: InMemorySpanExporter, caplog: pytest.LogCaptureFixture
 ) -> None:
     spans.clear()
-    with recorded(label_keys=["team"], approval_keys={"owner": "who"}) as receipts:
+    caplog.set_level(logging.DEBUG, "stopcause")
+    options = {"label_keys": ["team"], "approval_keys": {"owner": "who"}, **getattr(door, "options", {})}
+    with recorded(**options) as receipts:
         with trace.get_tracer("test").start_as_current_span("around"):
             _run(door)
         written = b"\n".join(receipts.lines)
