@@ -18,7 +18,7 @@ from agent_framework_orchestrations import (  # type: ignore[import-not-found]  
 from tests.frameworks.agent_framework.models import agent, call, read, say
 from tests.frameworks.agent_framework.paths_bounds import BOUNDED
 from tests.frameworks.agent_framework.paths_ends import UNPROVEN
-from tests.frameworks.agent_framework.paths_waits import OPEN
+from tests.frameworks.agent_framework.paths_waits import ANSWERED, OPEN
 from tests.frameworks.harness import Path_
 
 
@@ -70,6 +70,14 @@ def _asks_in_sequence() -> Any:
     return SequentialBuilder(participants=[agent(call("pay")), agent(say(), name="critic")]).build().run("Go.")
 
 
+async def _ask_side_by_side() -> None:
+    """Both ask; the second is answered first."""
+    both = [agent(call("pay"), say(), name=name) for name in ("clerk", "critic")]
+    flow = ConcurrentBuilder(participants=both).build()
+    for each in reversed((await flow.run("Go.")).get_request_info_events()):
+        await flow.run(responses={each.request_id: each.data.to_function_approval_response(True)})
+
+
 def _side_by_side() -> Any:
     bounded = agent(call(), say(), limits={"max_iterations": 1})
     return ConcurrentBuilder(participants=[bounded, agent(say(), name="critic")]).build().run("Go.")
@@ -87,6 +95,7 @@ PATHS = [
     Path_("magentic-resets", "It stalled, and began anew as often as it may.", ("STUCK", "loop_guard"),
           lambda: magentic(moves=False, max_stall_count=0, max_reset_count=1)),
     Path_("sequential-asks", "An agent in a sequence needs an approval.", OPEN, _asks_in_sequence),
+    Path_("concurrent-asks", "Two at once asked, and were answered one by one.", ANSWERED, _ask_side_by_side),
     Path_("concurrent", "Two at once; the bound of one is its own.", UNPROVEN, _side_by_side),
     Path_("concurrent-bounded", "The one that was bounded.", BOUNDED, _side_by_side, judged=1),
 ]  # fmt: skip

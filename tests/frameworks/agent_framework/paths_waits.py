@@ -46,6 +46,15 @@ async def _two() -> None:
     await agent(turn).run("Go.", session=AgentSession(session_id="desk-1"))
 
 
+async def _two_out_of_order() -> None:
+    """The second call is let through first; then the first is not."""
+    turn = Turn(calls=(("pay", "call-1", {}), ("pay", "call-2", {})))
+    made, session = agent(turn, say(), say()), AgentSession(session_id="desk-1")
+    first, second = (await made.run("Go.", session=session)).user_input_requests
+    for request, approved in ((second, True), (first, False)):
+        await made.run(Message("user", [request.to_function_approval_response(approved)]), session=session)
+
+
 async def _in_a_block() -> None:
     async with stopcause.run("desk"):
         await _asks()
@@ -156,6 +165,29 @@ PATHS = [
     ),
     Path_("approval-in-a-block", "An agent in the host's own block waits, so the block's run does.", OPEN, _in_a_block),
     Path_("approvals", "Two calls of one turn wait.", OPEN, _two),
+    Path_(
+        "two-out-of-order",
+        "The second was let through first: with it the run that took it up asked for the other one again.",
+        ANSWERED,
+        _two_out_of_order,
+        ROUTED,
+    ),
+    Path_(
+        "two-out-of-order-again",
+        "The run that asked again, and was told no.",
+        ANSWERED,
+        _two_out_of_order,
+        ROUTED,
+        judged=1,
+    ),
+    Path_(
+        "two-out-of-order-finished",
+        "With the no all was answered, and the model finished.",
+        ("FALSE_COMPLETE", "denied"),
+        _two_out_of_order,
+        ROUTED,
+        judged=2,
+    ),
     Path_(
         "approved",
         "The answer was yes; the run that took it up resolves the one that waited.",
