@@ -115,6 +115,8 @@ def test_lists_of_all_cases_fit() -> None:
         (("prod", "dev"), Window(NOW, "24 h", NOW), "Last 24 h: 4128 runs of 9 agents."),
         ((), Window(NOW, "7 d", NOW, NOW, by_newest=True), "Last 7 d of records: 4128 runs of 9 agents."),
         (("p" * 40,), Window(NOW, "", NOW), "All: 4128 runs of 9 agents."),
+        (("", "prod"), Window(NOW, "24 h", NOW), "Last 24 h: 4128 runs of 9 agents."),
+        (("",), Window(NOW, "24 h", NOW), "Last 24 h: 4128 runs of 9 agents."),
     ],
 )
 def test_the_first_line_says_what_is_shown(places: tuple[str, ...], window: Window, line: str) -> None:

@@ -42,8 +42,9 @@ def instrument(*names: str) -> tuple[str, ...]:
 
 
 def _called(name: object, known: Mapping[str, Spec]) -> Spec:
-    """The hook of that name, as it is written in Python or in the name of its package."""
-    spec = known.get(name.replace("-", "_")) if isinstance(name, str) else None
+    """The hook of that name, as it is written in Python, or of that package."""
+    packages = {spec.distribution: spec for spec in known.values()}
+    spec = (known.get(name.replace("-", "_")) or packages.get(name)) if isinstance(name, str) else None
     if spec is None:
         raise ConfigurationError(f"instrument: no hook {name!r}; there are {', '.join(known)}")
     return spec
@@ -84,6 +85,11 @@ def _turn_on(spec: Spec, *, is_named: bool) -> None:
 def _install(spec: Spec, version: str | None, undos: list[Callable[[], None]]) -> None:
     """The framework has been imported. Whatever goes wrong here must not be an import error of the host's."""
     hook = Hook(spec, version, is_tested=version is not None and _is_between(version, spec.lowest, spec.below))
+    if not hook.is_tested:
+        log.warning(
+            "stopcause: %s %s is outside the tested versions (%s up to, not with, %s): only its exceptions are told",
+            spec.distribution, version or "of an unknown version", spec.lowest, spec.below,
+        )  # fmt: skip
     try:
         module = importlib.import_module(f"stopcause.receipts.hooks.{spec.name}")
         undos.append(module.install(hook))

@@ -109,6 +109,7 @@ class Notes:
     output_shape: OutputShape | None = None
     closed_by: str | None = None
     is_driven: bool = True  # whether something moves it on; a stream that nobody reads is not driven
+    is_untested: bool = False  # of a version whose ends are not known: that it came back says nothing
     is_durable: bool = False  # an engine outside keeps it and may go on with it in another process
     replayed: Replayed | None = None  # where an engine runs the code again that this run's children are part of
     lease_s: float | None = None  # of a durable run: how long its engine lets it live, where it does not for ever
@@ -209,10 +210,15 @@ class Notes:
 
     @harmless
     def stop(self, cause: str, *, reason: str | None = None, error: BaseException | None = None) -> None:
-        """Names why it stops. The program's own word counts before every other; the run ends with its block."""
+        """Names why it stops. The program's own word counts before every other; the run ends with its block.
+
+        A word that is no cause is `unknown`: it must not pass for an end that nobody said.
+        """
         known = word_of(StopCause, cause)
         if known is None:
             self.find("refused_value", "stop.cause")
+            log.warning("stopcause: stop() takes a stop cause, one of: %s", ", ".join(StopCause))
+            self.say(StopCause.UNKNOWN, Rank.HOST, Boundary.CALL, reason="cause_unknown", error=error)
         else:
             self.say(known, Rank.HOST, Boundary.CALL, reason=reason, error=error, aborted=known in ABORTED)
 

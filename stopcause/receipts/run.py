@@ -179,7 +179,9 @@ class Run(Waits):
         try:
             if result is not None:
                 self.keep(result)
-            if error is None:
+            if error is None and self.is_untested:
+                self.say(StopCause.UNKNOWN, Rank.RETURNED, boundary, reason="untested_version")
+            elif error is None:
                 self.say(StopCause.NATURAL, Rank.RETURNED, boundary)
             else:
                 self.raised(error, boundary=boundary, cause=cause, reason=reason, tool=tool)

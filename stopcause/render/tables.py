@@ -39,7 +39,7 @@ def window_line(window: Window, runs: int, agents: int, environments: Sequence[s
     """The first line of a list: what it covers, and as of when."""
     last = f"last {window.span} of records" if window.by_newest else f"last {window.span}"
     said = f"{last if window.span else 'all'}: {count(runs, 'run')} of {count(agents, 'agent')}."
-    head = f"{environments[0]}, {said}" if len(environments) == 1 else ""
+    head = f"{environments[0]}, {said}" if len(environments) == 1 and environments[0] else ""
     if not head or cells(head) > WIDTH - _AS_OF:
         head = said[0].upper() + said[1:]
     return f"{cut(head, WIDTH - _AS_OF)} As of {pen.time(window.now)}"

@@ -37,6 +37,20 @@ def test_a_run_leaves_a_start_and_a_receipt(receipts: Recorded) -> None:
     assert verdict_of(receipts) == ("FALSE_COMPLETE", "no_contract")
 
 
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ("/home/ann/models/llama-8b/", "llama-8b"), ("~/llama.gguf", "llama.gguf"), ("./llama", "llama"),
+        ("meta-llama/Llama-8B", "meta-llama/Llama-8B"), ("openai:gpt-9", "openai:gpt-9"),
+    ],
+)  # fmt: skip
+def test_a_model_of_this_machine_s_is_told_without_its_folder(receipts: Recorded, given: str, told: str) -> None:
+    with stopcause.run("a", model=given):
+        pass
+
+    assert [getattr(each, "model", None) for each in receipts.records] == [told, told]
+
+
 def test_an_async_block_is_the_same_run(receipts: Recorded) -> None:
     async def main() -> None:
         async with stopcause.run("a") as run:
@@ -143,11 +157,13 @@ def test_the_host_s_own_word_counts_first(receipts: Recorded) -> None:
     assert stopped.subsequent_causes == (StopCause.STEP_LIMIT, StopCause.HOST_ERROR)
 
 
-def test_a_cause_that_is_none_is_found_and_not_taken(receipts: Recorded) -> None:
+def test_a_cause_that_is_none_does_not_pass_for_an_end(receipts: Recorded, caplog: pytest.LogCaptureFixture) -> None:
     with stopcause.run("a") as run:
         run.stop("because")
 
-    assert receipts.stopped.stop_cause == "natural"
+    assert (receipts.stopped.stop_cause, receipts.stopped.reason_code) == ("unknown", "cause_unknown")
+    assert "stop() takes a stop cause, one of: natural, explicit_done, step_limit" in caplog.text
+    assert "because" not in caplog.text
     assert receipts.stopped.findings == (model.Finding(code="refused_value", where="stop.cause"),)
 
 

@@ -24,6 +24,7 @@ from stopcause.receipts import imports, instrumentation
 from stopcause.receipts.hooks import SPECS, Spec
 from stopcause.receipts.hooks.guard import Hook
 from stopcause.receipts.testing import Recorded, recorded
+from tests.support.captured import Wrong
 
 TOY = Spec("toy", "toy-framework", "toy_framework.loop", "1.2", "2")
 
@@ -124,7 +125,7 @@ def test_a_hook_that_cannot_be_installed_is_said_and_is_no_import_error(
     ("version", "is_tested"), [("1.2", True), ("1.10.3rc1", True), ("1.1.9", False), ("2.0", False)]
 )
 def test_a_version_outside_the_range_is_said_on_every_receipt(
-    toy: Path, installed: list[Any], version: str, is_tested: bool
+    toy: Path, installed: list[Any], version: str, is_tested: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     info = next(toy.parent.glob("*.dist-info"))
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: toy-framework\nVersion: {version}\n")
@@ -132,6 +133,22 @@ def test_a_version_outside_the_range_is_said_on_every_receipt(
     importlib.import_module("toy_framework.loop")
 
     assert installed[0][:2] == (version, is_tested)
+    assert (
+        f"toy-framework {version} is outside the tested versions (1.2 up to, not with, 2)" in caplog.text
+    ) != is_tested
+
+
+@pytest.mark.parametrize("error", [None, Wrong()])
+def test_of_an_untested_version_only_exceptions_tell_why_it_stopped(
+    error: Exception | None, receipts: Recorded
+) -> None:
+    run = Hook(TOY, "9", is_tested=False).begin("a")
+    assert run is not None
+    run.start().end(error)
+
+    assert [each.code for each in receipts.stopped.findings or ()] == ["untested_version"]
+    assert receipts.stopped.stop_cause == ("unknown" if error is None else "host_error")
+    assert receipts.stopped.reason_code == ("untested_version" if error is None else None)
 
 
 @pytest.mark.usefixtures("toy")
@@ -189,6 +206,8 @@ def test_a_hook_is_called_as_in_python_or_as_its_package(
     assert stopcause.instrument("to-y") == ("to_y",)
     stopcause.uninstrument("to-y")
     assert stopcause.instrument("to_y") == ("to_y",)
+    stopcause.uninstrument("to-y")
+    assert stopcause.instrument("toy-framework") == ("to_y",)
 
 
 def test_a_framework_that_is_not_installed_is_said_where_it_was_named(caplog: pytest.LogCaptureFixture) -> None:

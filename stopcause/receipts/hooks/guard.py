@@ -27,7 +27,8 @@ class Hook:
     """One framework's hook while it is installed.
 
     Attributes:
-        is_tested: Whether the installed version is in the tested range. Where not, read exception classes only.
+        is_tested: Whether the installed version is in the tested range. Where not, read exception classes only: that a
+            run came back is then no end that is known.
         is_on: Whether it begins runs. Runs that it began are ended also when it is off.
     """
 
@@ -46,6 +47,7 @@ class Hook:
             return None
         run = capture.begin(self.adapter, self.name, self.version, agent, parent=parent)
         if not self.is_tested:
+            run.is_untested = True
             run.find("untested_version", self.adapter)
         return run
 

@@ -1,8 +1,8 @@
--- How many runs and agents a list covers, and in which environments.
+-- How many runs and agents a list covers, and in which environments; '' is none.
 SELECT
     coalesce(sum(sign), 0)::BIGINT AS runs,
     count(DISTINCT coalesce(agent, '')) AS agents,
-    coalesce(list(DISTINCT environment) FILTER (environment IS NOT NULL), []) AS environments
+    coalesce(list(DISTINCT coalesce(environment, '')), []) AS environments
 FROM verdicts
 WHERE is_latest
     AND hour >= $hour
