@@ -14,6 +14,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 import stopcause
 from stopcause.receipts.testing import recorded
+from tests.frameworks.temporal import asking
 from tests.frameworks.temporal import workflows as made
 from tests.frameworks.temporal.models import one
 from tests.frameworks.temporal.paths import PATHS
@@ -72,7 +73,7 @@ def test_no_content_in_records_logs_or_spans(
 def test_a_workflow_that_is_called_like_a_person(name: str) -> None:
     """Its id is what resumes it, and is not told where it may be a person's."""
     with recorded() as receipts:
-        asyncio.run(one(made.Approves, 0.2, False, id=name)())
+        asyncio.run(one(asking.Approves, 0.2, False, id=name)())
         assert name.encode() not in b"\n".join(receipts.lines)
         assert (receipts.stopped.thread_id or "")[:5] == "hmac:"
 

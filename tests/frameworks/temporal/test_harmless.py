@@ -20,11 +20,12 @@ from stopcause.receipts.hooks.temporal import workflow as temporal_workflow
 from stopcause.receipts.run import Run
 from stopcause.receipts.testing import recorded
 from tests.frameworks.sinks import Blocks, Raises, broken
+from tests.frameworks.temporal import asking
 from tests.frameworks.temporal import workflows as made
 from tests.frameworks.temporal.models import How, cleared, place, started, working
 
 POINTS = [(Worker, "__init__"), (WorkflowHandle, "result"), (WorkflowHandle, "_fetch_history_events_for_run")]
-ALL = [made.Approves, made.Calls, made.Continues, made.Parent, made.Raises, made.Recovers, made.Waits]
+ALL = [asking.Approves, made.Calls, made.Continues, made.Parent, made.Raises, made.Recovers, made.Waits]
 
 
 class Watches(worker.Interceptor):
@@ -122,8 +123,8 @@ async def _terminated(seen: Seen) -> None:
 
 
 async def _approved(seen: Seen) -> None:
-    handle = await seen.start(made.Approves, 3600, False)
-    seen.told.append(await handle.execute_update(made.Approves.decide_now, True))
+    handle = await seen.start(asking.Approves, 3600, False)
+    seen.told.append(await handle.execute_update(asking.Approves.decide_now, True))
     await seen.end(handle)
 
 
@@ -213,17 +214,17 @@ def test_what_is_wrapped_looks_as_before() -> None:
 def test_a_history_with_the_hook_replays_without_it_and_leaves_nothing() -> None:
     async def history() -> Any:
         how = place()
-        async with working(how["task_queue"], made.Approves) as client:
-            handle = await started(client, how, made.Approves, 3600, False)
-            await handle.signal(made.Approves.decide, True)
+        async with working(how["task_queue"], asking.Approves) as client:
+            handle = await started(client, how, asking.Approves, 3600, False)
+            await handle.signal(asking.Approves.decide, True)
             await handle.result()
             return await handle.fetch_history()
 
     with recorded():
         kept = asyncio.run(history())
     with recorded() as receipts:
-        asyncio.run(Replayer(workflows=[made.Approves], interceptors=[temporal.interceptor()]).replay_workflow(kept))
-        asyncio.run(Replayer(workflows=[made.Approves]).replay_workflow(kept))
+        asyncio.run(Replayer(workflows=[asking.Approves], interceptors=[temporal.interceptor()]).replay_workflow(kept))
+        asyncio.run(Replayer(workflows=[asking.Approves]).replay_workflow(kept))
         assert receipts.lines == []
 
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeAlias
 
 from temporalio import activity, workflow
 from temporalio.common import RawValue, RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError, ChildWorkflowError
 
 import stopcause
-from stopcause.receipts.hooks import temporal
 
 SOON = timedelta(seconds=0.3)
 LONG = timedelta(seconds=30)
 ONCE = RetryPolicy(maximum_attempts=1)
+# What an activity or workflow takes that takes every name: compared with `==`, and of `typing` in older versions.
+_SEQUENCE = vars(activity)["Sequence"]
+Raw: TypeAlias = _SEQUENCE[RawValue]  # type: ignore[valid-type]
 TWICE = RetryPolicy(maximum_attempts=2, initial_interval=timedelta(milliseconds=10))
 
 
@@ -65,7 +66,7 @@ async def asks_agent(text: str) -> str:
 
 
 @activity.defn(dynamic=True)
-async def takes_any(_: Sequence[RawValue]) -> str:
+async def takes_any(_: Raw) -> str:
     """Under every name; only the first time in a workflow it works."""
     if activity.info().activity_id != "1":
         raise ValueError("canary-7f3a")
@@ -82,7 +83,7 @@ async def call(function: Any, text: str = "canary7f3a", **options: Any) -> Any:
     return await workflow.execute_activity(function, text, **given)
 
 
-async def _child(function: Any, *args: Any, **options: Any) -> str:
+async def child(function: Any, *args: Any, **options: Any) -> str:
     return str(await workflow.execute_child_workflow(function, *args, **options))
 
 
@@ -138,7 +139,7 @@ class TakesAny:
     """Under every name."""
 
     @workflow.run
-    async def run(self, _: Sequence[RawValue]) -> str:
+    async def run(self, _: Raw) -> str:
         return "done"
 
 
@@ -333,7 +334,7 @@ class Parent:
     async def run(self, kind: str, handles: bool) -> str:
         names = [{"fails": "breaks"}.get(kind, "look_up")]
         try:
-            return await _child(Calls.run, names, id="child-7", run_timeout=LONG)
+            return await child(Calls.run, names, id="child-7", run_timeout=LONG)
         except ChildWorkflowError:
             if not handles:
                 raise
@@ -363,14 +364,14 @@ class Abandons:
 class ParentOfRaising:
     @workflow.run
     async def run(self) -> str:
-        return await _child(Raises.run, "OutOfStock", id="child-7")
+        return await child(Raises.run, "OutOfStock", id="child-7")
 
 
 @workflow.defn
 class ParentOfSlow:
     @workflow.run
     async def run(self) -> str:
-        return await _child(Waits.run, args=[[], 0], id="child-7", run_timeout=SOON * 3)
+        return await child(Waits.run, args=[[], 0], id="child-7", run_timeout=SOON * 3)
 
 
 @workflow.defn
@@ -414,127 +415,3 @@ class Different:
         await workflow.sleep(0.01)
         await workflow.sleep(0.01)
         return "done"
-
-
-# Waits ----------------------------------------------------------------------------------------------------------------
-
-
-@workflow.defn
-class Approves:
-    """Asks before a refund. What becomes of a no, or of no answer in time, is said by `strict`."""
-
-    def __init__(self) -> None:
-        self.answer: bool | None = None
-
-    @workflow.run
-    async def run(self, seconds: float, strict: bool) -> str:
-        await call(look_up)
-        timeout = timedelta(seconds=seconds) if seconds else None
-        asked = temporal.approval("refund", tool="refuses", timeout=timeout, metadata={"who": "team:billing"})
-        try:
-            with asked:
-                await workflow.wait_condition(lambda: self.answer is not None, timeout=asked.timeout)
-                asked.decided("approved" if self.answer else "denied")
-        except TimeoutError:
-            if strict:
-                raise
-            return "expired"
-        if not self.answer:
-            if strict:
-                raise ApplicationError("canary-7f3a denied", type="Denied")
-            return "denied"
-        await call(look_up)
-        asked.executed()
-        return "done"
-
-    @workflow.signal
-    def decide(self, answer: bool) -> None:
-        self.answer = answer
-
-    @workflow.update
-    def decide_now(self, answer: bool) -> bool:
-        self.answer = answer
-        return answer
-
-
-@workflow.defn
-class Asks:
-    """Asks for an input, with an owner and a time of its own; any answer will do."""
-
-    def __init__(self) -> None:
-        self.said = ""
-
-    @workflow.run
-    async def run(self) -> str:
-        with temporal.approval("colour", "input_required", owner="team:design", timeout=timedelta(hours=1)) as asked:
-            await workflow.wait_condition(lambda: bool(self.said), timeout=asked.timeout)
-        asked.executed()
-        return "done"
-
-    @workflow.signal
-    def say(self, said: str) -> None:
-        self.said = said
-
-
-@workflow.defn
-class AsksWithinTime:
-    """What it asks is part of something that has a time; what becomes of its time-out is said by `strict`."""
-
-    @workflow.run
-    async def run(self, strict: bool) -> str:
-        try:
-            async with asyncio.timeout(SOON.total_seconds()):
-                with temporal.approval("refund", owner="team:billing"):
-                    await workflow.wait_condition(lambda: False)
-        except TimeoutError:
-            if strict:
-                raise
-        return "done"
-
-
-@workflow.defn
-class AsksTwo:
-    """Two at once."""
-
-    def __init__(self) -> None:
-        self.answers: dict[str, bool] = {}
-
-    @workflow.run
-    async def run(self) -> str:
-        await asyncio.gather(self._ask("first"), self._ask("second"))
-        return "done"
-
-    async def _ask(self, what: str) -> None:
-        with temporal.approval(what, owner="team:billing", timeout=timedelta(hours=1)) as asked:
-            await workflow.wait_condition(lambda: what in self.answers)
-            asked.decided("approved" if self.answers[what] else "denied")
-        if self.answers[what]:
-            await call(look_up)
-            asked.executed()
-
-    @workflow.signal
-    def decide(self, what: str, answer: bool) -> None:
-        self.answers[what] = answer
-
-
-@workflow.defn
-class AsksAside:
-    """Comes back, or fails, while it still asks."""
-
-    @workflow.run
-    async def run(self, name: str) -> str:
-        asks = asyncio.create_task(self._ask())
-        result = str(await call(FUNCTIONS[name]))
-        del asks
-        return result
-
-    async def _ask(self) -> None:
-        with temporal.approval("refund", owner="team:billing", timeout=timedelta(hours=1)):
-            await workflow.wait_condition(lambda: False)
-
-
-@workflow.defn
-class ParentOfAsking:
-    @workflow.run
-    async def run(self) -> str:
-        return await _child(Asks.run, id="child-7")
