@@ -30,6 +30,7 @@ Draft = dict[str, Any]
 _CLOCK_JUMP_NS = 5_000_000_000  # the plan's clock skew: below it, clocks only disagree
 _SECOND = 1_000_000_000
 _INTERNAL = ("at_ns", "at_once", "tool")  # of a noted wait: not as they are on the wire
+_PLACES = ("/", "~", "./", "../", "file:")
 _LIMIT = ("name", "kind", "limit", "unit", "scope")
 _CONDITION = ("name", "kind", "fired", "limit", "observed")
 _PLAIN = (
@@ -86,10 +87,10 @@ def withdrawn(run: Run, waiting: str, approval_id: str, at_ns: int) -> Draft:
     return _about_wait(run, waiting, at_ns, {"approval_id": approval_id, "state": "withdrawn"})
 
 
-def asked(run: Run, noted: dict[str, Any], number: int) -> Draft:
-    """That it waits, and has not stopped. `number`: which of its waits, from 1."""
+def asked(run: Run, noted: dict[str, Any]) -> Draft:
+    """That it waits, and has not stopped."""
     draft = _head(run, Kind.APPROVAL, Boundary.CALL, noted["at_ns"])
-    draft["approval"] = _wait(run, noted, number - 1)
+    draft["approval"] = _wait(run, noted)
     return draft
 
 
@@ -176,7 +177,7 @@ def _static(draft: Draft, run: Run) -> None:
     """What the start says and the receipt says again, because it stands alone."""
     config = run.config
     _copy(draft, run, _PLAIN)
-    for name, text in (("agent", run.agent), ("model", run.model)):
+    for name, text in (("agent", run.agent), ("model", _model(run.model))):
         _named(draft, name, text)
     for name in _CONFIGURED:
         _put(draft, name, getattr(config, name))
@@ -205,6 +206,12 @@ def _named(draft: Draft, name: str, text: object) -> None:
     """A display name, with spaces turned to `_`; what cannot be one is left to `mending`, which finds it."""
     if text is not None:
         draft[name] = (display_name(text) or "") if isinstance(text, str) else text
+
+
+def _model(name: object) -> object:
+    """One that is loaded from a place of this machine's is called by the last part: folders have people's names."""
+    is_place = isinstance(name, str) and name.startswith(_PLACES)
+    return str(name).rstrip("/").rpartition("/")[2] if is_place else name
 
 
 def _labels(run: Run, config: Configuration) -> dict[str, object]:
@@ -285,7 +292,7 @@ def _ending(draft: Draft, run: Run, said: Said) -> None:
 
 def _approvals(run: Run, said: Said) -> list[Draft]:
     """What it waits for; and of a run that went on, what it brought: in one that stops again it would be a wait."""
-    waits = [_wait(run, wait, i) for i, wait in enumerate(run.waits)]
+    waits = [_wait(run, wait) for wait in run.waits]
     if said.cause in WAITING:
         return waits
     return waits + [_answered(run, *answer) for answer in run.answers if answer[1] is not None]
@@ -298,14 +305,12 @@ def _answered(run: Run, approval_id: str, decision: str | None) -> Draft:
     return draft
 
 
-def _wait(run: Run, noted: dict[str, Any], index: int) -> Draft:
+def _wait(run: Run, noted: dict[str, Any]) -> Draft:
     """One entry of `approvals`, with what the configured route gives where the host said nothing itself."""
     draft = _without_nulls({name: value for name, value in noted.items() if name not in _INTERNAL})
     if "decided_at" in draft:
         draft["decided_at"] = time_of(draft["decided_at"])
     at = noted["at_ns"]
-    if "approval_id" not in draft:  # else the wait would be lost with it
-        draft["approval_id"] = f"{run.run_id[:180]}/approval-{index + 1}"
     draft["requested_at"] = time_of(at)
     _named(draft, "tool", noted["tool"])
     route = run.config.route_of(run.agent, noted["kind"], noted["tool"])

@@ -29,6 +29,12 @@ _WAIT_CAUSES: dict[ApprovalKind | None, StopCause] = {
 class Waits(Notes):
     """The waits of a run."""
 
+    if TYPE_CHECKING:
+
+        @property
+        def run_id(self) -> str:
+            """Its id, which `run` makes."""
+
     @harmless
     def waiting(  # noqa: PLR0913 - what can be known of a wait
         self,
@@ -72,11 +78,11 @@ class Waits(Notes):
         for name, given, taken in (("approval_id", approval_id, named), ("kind", kind, known)):
             if given is not None and taken is None:
                 self.find("refused_value", f"waiting.{name}")
-        if named is not None and any(each["approval_id"] == named for each in self.waits):
+        if any(each["approval_id"] == named for each in self.waits):
             self.waits = tuple(each for each in self.waits if each["approval_id"] != named)
         if len(self.waits) < MOST_NOTED:
             wait = {
-                "approval_id": named,
+                "approval_id": named or f"{self.run_id[:180]}/approval-{len(self.waits) + 1}",
                 "kind": known,
                 "tool": tool,
                 "tool_call_id": tool_call_id,
@@ -94,7 +100,7 @@ class Waits(Notes):
                 wait |= _allowed(self.config.approval_keys, metadata)
             self.waits += (wait,)
             if at_once and self.writer is not None and self.is_started:
-                self.writer.asked(self, wait, len(self.waits))
+                self.writer.asked(self, wait)
         else:
             self.find("approvals_cut", None)
         self.say(_WAIT_CAUSES.get(known, StopCause.APPROVAL_PENDING), Rank.SIGNAL, boundary)

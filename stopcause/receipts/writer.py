@@ -98,9 +98,9 @@ class Writer:
         """The wait of another run, `waiting`, was given up."""
         self._put((self._withdraw, run, waiting, approval_id, at_ns))
 
-    def asked(self, run: Notes, wait: Draft, number: int) -> None:
-        """It waits without stopping; `number`: which of its waits, from 1."""
-        self._put((self._ask, run, wait, number))
+    def asked(self, run: Notes, wait: Draft) -> None:
+        """It waits without stopping."""
+        self._put((self._ask, run, wait))
 
     def changed(self, run: Notes, approval_id: str, facts: Draft, at_ns: int) -> None:
         """Something became of such a wait."""
@@ -312,8 +312,8 @@ class Writer:
     def _withdraw(self, run: Run, waiting: str, approval_id: str, at_ns: int) -> list[Draft]:
         return [records.withdrawn(run, waiting, approval_id, at_ns)]
 
-    def _ask(self, run: Run, wait: Draft, number: int) -> list[Draft]:
-        return [records.asked(_next(run), wait, number)]
+    def _ask(self, run: Run, wait: Draft) -> list[Draft]:
+        return [records.asked(_next(run), wait)]
 
     def _change(self, run: Run, approval_id: str, facts: Draft, at_ns: int) -> list[Draft]:
         return [records.changed(_next(run), approval_id, facts, at_ns)]

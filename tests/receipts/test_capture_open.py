@@ -84,6 +84,16 @@ def test_what_is_no_wait_of_its_own_cannot_expire(receipts: Recorded) -> None:
     assert [(each.code, each.where) for each in receipts.stopped.findings or ()] == [("refused_value", "expired")]
 
 
+def test_a_wait_without_an_id_keeps_the_one_that_it_was_given(receipts: Recorded) -> None:
+    with stopcause.run("a") as run:
+        run.waiting("q-1")
+        run.waiting(at_once=True)
+        run.waiting("q-1", "input_required")  # said again: it goes to the end
+        (asked,) = approvals(receipts)
+
+    assert {each.approval_id for each in receipts.stopped.approvals or ()} == {"q-1", asked.approval_id}
+
+
 def test_a_wait_that_is_not_at_once_has_no_record_of_its_own(receipts: Recorded) -> None:
     with stopcause.run("a") as run:
         run.waiting("q-1")
