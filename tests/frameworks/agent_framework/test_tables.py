@@ -88,7 +88,7 @@ def test_of_another_version_the_end_and_exception_classes_are_seen() -> None:
     with recorded() as receipts:
         asyncio.run(program())
         stops = receipts.receipts
-    causes = ["natural", "natural", "model_failure", "host_error", "natural", "step_limit"]
+    causes = ["unknown", "unknown", "model_failure", "host_error", "unknown", "step_limit"]
     assert [stop.stop_cause for stop in stops] == causes
     assert all("untested_version" in [finding.code for finding in stop.findings or ()] for stop in stops)
     assert all(stop.steps is None for stop in stops)

@@ -88,6 +88,6 @@ def test_of_another_version_the_end_and_exception_classes_are_seen() -> None:
     with recorded() as receipts:
         asyncio.run(program())
         stops = receipts.receipts
-    assert [stop.stop_cause for stop in stops[:2]] == ["natural", "natural"]
+    assert [stop.stop_cause for stop in stops[:2]] == ["unknown", "unknown"]
     assert stops[2].stop_cause in ("host_error", "process_lost")
     assert all("untested_version" in [finding.code for finding in stop.findings or ()] for stop in stops)

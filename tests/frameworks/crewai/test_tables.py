@@ -67,6 +67,6 @@ def test_of_another_version_the_end_and_exception_classes_are_seen() -> None:
         failing(crew(*[Turn(error=RuntimeError("x"))] * 3).kickoff)
         failing(crew(say(), doing={"guardrail": lambda _: (False, "x"), "guardrail_max_retries": 0}).kickoff)
         stops = receipts.receipts
-    assert [stop.stop_cause for stop in stops] == ["natural"] * 4 + ["host_error", "guardrail"]
+    assert [stop.stop_cause for stop in stops] == ["unknown"] * 4 + ["host_error", "guardrail"]
     assert all("untested_version" in [finding.code for finding in stop.findings or ()] for stop in stops)
     assert all(stop.steps is None for stop in stops)

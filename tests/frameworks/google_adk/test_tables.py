@@ -55,7 +55,7 @@ def test_of_another_version_the_end_and_exception_classes_are_seen() -> None:
     with recorded() as receipts:
         asyncio.run(program())
         stops = receipts.receipts
-    assert [stop.stop_cause for stop in stops] == ["natural", "step_limit", "host_error"]
+    assert [stop.stop_cause for stop in stops] == ["unknown", "step_limit", "host_error"]
     assert all("untested_version" in [finding.code for finding in stop.findings or ()] for stop in stops)
     assert all(stop.steps is None for stop in stops)
 

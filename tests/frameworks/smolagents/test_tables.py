@@ -53,7 +53,7 @@ def test_of_another_version_the_end_and_exception_classes_are_seen() -> None:
         failing(lambda: agent(Turn(error=ValueError("x"))).run("Go."))
         failing(lambda: agent(say(), step_callbacks=[_raises]).run("Go."))
         stops = receipts.receipts
-    assert [stop.stop_cause for stop in stops] == ["natural", "model_failure", "host_error"]
+    assert [stop.stop_cause for stop in stops] == ["unknown", "model_failure", "host_error"]
     assert all("untested_version" in [finding.code for finding in stop.findings or ()] for stop in stops)
     assert all(stop.steps is None for stop in stops)
 

@@ -69,7 +69,7 @@ def test_of_another_version_the_end_and_exception_classes_are_seen() -> None:
         failing(lambda: agent(say("It", stop="max_tokens"))("Go."))
         failing(lambda: agent(Turn(error=RuntimeError("x")))("Go."))
         stops = receipts.receipts
-    assert [stop.stop_cause for stop in stops] == ["natural", "output_cap", "host_error"]
+    assert [stop.stop_cause for stop in stops] == ["unknown", "output_cap", "host_error"]
     assert all("untested_version" in [finding.code for finding in stop.findings or ()] for stop in stops)
     assert all(stop.steps is None for stop in stops)
 

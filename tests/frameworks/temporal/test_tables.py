@@ -59,6 +59,6 @@ def test_of_another_version_the_end_and_exception_classes_are_seen() -> None:
         for run in (one(made.Calls, ["look_up"]), one(made.Calls, ["breaks"]), one(made.Raises, "OutOfStock")):
             asyncio.run(run())
         stops = receipts.receipts
-    assert [stop.stop_cause for stop in stops] == ["natural", "tool_failure", "host_error"]
+    assert [stop.stop_cause for stop in stops] == ["unknown", "tool_failure", "host_error"]
     assert all("untested_version" in [finding.code for finding in stop.findings or ()] for stop in stops)
     assert all(stop.steps is None for stop in stops)
