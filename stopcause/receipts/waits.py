@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
+_LATEST_NS = 253_402_300_800 * 1_000_000_000  # the year 10000, which no date can have
 _WAIT_CAUSES: dict[ApprovalKind | None, StopCause] = {
     ApprovalKind.INPUT_REQUIRED: StopCause.INPUT_PENDING,
     ApprovalKind.EXTERNAL: StopCause.EXTERNAL_PENDING,
@@ -75,7 +76,10 @@ class Waits(Notes):
             asked_ns: When it was asked, where that is not now: an engine runs its history again.
         """
         named, known = ids.id_text(approval_id), word_of(ApprovalKind, kind)
-        for name, given, taken in (("approval_id", approval_id, named), ("kind", kind, known)):
+        asked = asked_ns if type(asked_ns) is int and 0 <= asked_ns < _LATEST_NS else None
+        for name, given, taken in (
+            ("approval_id", approval_id, named), ("kind", kind, known), ("asked_ns", asked_ns, asked),
+        ):  # fmt: skip
             if given is not None and taken is None:
                 self.find("refused_value", f"waiting.{name}")
         if any(each["approval_id"] == named for each in self.waits):
@@ -92,7 +96,7 @@ class Waits(Notes):
                 "expires_at": expires_at,
                 "resume_token": resume_token,
                 "resumable": resumable,
-                "at_ns": time.time_ns() if asked_ns is None else asked_ns,
+                "at_ns": time.time_ns() if asked is None else asked,
             }
             if at_once:
                 wait["at_once"] = True

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -92,6 +93,16 @@ def test_a_wait_without_an_id_keeps_the_one_that_it_was_given(receipts: Recorded
         (asked,) = approvals(receipts)
 
     assert {each.approval_id for each in receipts.stopped.approvals or ()} == {"q-1", asked.approval_id}
+
+
+@pytest.mark.parametrize("asked_ns", ["yesterday", 1.5, True, -1, 10**30])
+def test_a_moment_that_is_none_costs_only_itself(receipts: Recorded, asked_ns: Any) -> None:  # noqa: ANN401 - wrong ones
+    with stopcause.run("a") as run:
+        run.waiting("q-1", at_once=True, asked_ns=asked_ns)
+
+    assert [each.approval_id for each in approvals(receipts)] == ["q-1"]
+    assert receipts.stopped.stop_cause == "approval_pending"
+    assert receipts.stopped.findings == (model.Finding(code="refused_value", where="waiting.asked_ns"),)
 
 
 def test_a_wait_that_is_not_at_once_has_no_record_of_its_own(receipts: Recorded) -> None:
