@@ -12,6 +12,7 @@ from google.adk.agents.run_config import RunConfig
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.exit_loop_tool import exit_loop
 from google.adk.workflow import Workflow, node
+from google.adk.workflow._retry_config import RetryConfig
 
 from tests.frameworks.google_adk.models import Desk, Turn, agent, call, failing, say
 from tests.frameworks.google_adk.paths_ends import BROKEN, FILTERED, GUARDED, UNPROVEN, answer, content
@@ -146,6 +147,13 @@ def _flow(*nodes: Any) -> Any:
     return Workflow(name="flow", edges=[("START", *nodes)])
 
 
+def _tried_again(*turns: Turn) -> Any:
+    """An agent that is a node, and is run again where it raised."""
+    writer = agent(*turns, name="writer")
+    writer.retry_config = RetryConfig(max_attempts=3, initial_delay=0.01)
+    return _flow(writer)
+
+
 PATHS = [
     Path_("sequence", "Two agents one after the other are one run.", UNPROVEN, running(_sequence)),
     Path_("sequence-ends-filtered", "The last agent's answer was withheld.", FILTERED,
@@ -205,6 +213,10 @@ PATHS = [
           running(lambda: _flow(agent(say(finish="MAX_TOKENS"), name="writer"), _first))),
     Path_("workflow-answered", "A callback answered in the place of an agent's model; a function went on.", UNPROVEN,
           running(lambda: _flow(agent(name="writer", before_model_callback=lambda **_: answer()), _first))),
+    Path_("workflow-tries-again", "A tool raised; the workflow ran its agent again, which finished.", UNPROVEN,
+          running(lambda: _tried_again(call("breaks"), call(), say()))),
+    Path_("workflow-tries-model-again", "The same where the model raised.", UNPROVEN,
+          running(lambda: _tried_again(Turn(error=RuntimeError("canary-7f3a")), say()))),
     Path_("workflow-fails", "A node raised.", ("FAILED", "host_error"), running(lambda: _flow(_fails), raises=True)),
     Path_("workflow-timed-out-later", "A node ran out of time after another was done.", ("BOUNDED_STOP", "time_limit"),
           running(lambda: _flow(_first, node(_waits_long, timeout=0.05)), raises=True)),

@@ -52,7 +52,7 @@ class RunnerCall(Callbacks):
     def __init__(self, hook: Hook, run: Run, runner: Foreign, waiting: Waiting[Asked]) -> None:
         super().__init__(hook, run, runner, waiting)
         self._codes: dict[str | None, str] = {}  # by branch: error codes of what ran last there
-        self._unanswered: set[str] = set()
+        self._unanswered: dict[str, str] = {}  # calls, and whose model made them
         self._escalated: set[str] = set()  # the authors
 
     def describe(self, given: Mapping[str, Any], *, is_live: bool) -> None:
@@ -98,14 +98,20 @@ class RunnerCall(Callbacks):
             self._escalated.add(item.author)
             self.done = causes.ESCALATED
 
+    def stepped(self, context: Foreign) -> None:
+        """The model is called now. What it called before and has no answer to, its node gave up, and begins anew."""
+        super().stepped(context)
+        name = getattr(getattr(context, "agent", None), "name", None)
+        self._unanswered = {each: author for each, author in self._unanswered.items() if author != name}
+
     def _read_calls(self, event: Foreign) -> None:
         calls, responses = event.get_function_calls(), event.get_function_responses()
         for function_call in calls:
-            self._unanswered.add(function_call.id)
+            self._unanswered[function_call.id] = event.author
             if function_call.id in (event.long_running_tool_ids or ()) and not self.is_live:
                 self.asks(function_call)
         for response in responses:
-            self._unanswered.discard(response.id)
+            self._unanswered.pop(response.id, None)
             if response.id in self.faults and self.faults[response.id].tool is None:
                 del self.faults[response.id]
                 self.run.tool_errors_recovered += 1
@@ -160,7 +166,8 @@ class RunnerCall(Callbacks):
         run = self.run
         if self.done is None and not self.asked:
             run.output_shape = run.output_shape or OutputShape.NONE
-        run.pending_tool_calls = len(self._unanswered - self.asked.keys()) or None
+        run.pending_tool_calls = len(self._unanswered.keys() - self.asked.keys()) or None
+        run.tool_errors_recovered += len(self.faults)  # a workflow has run their node again
         if self.model_fault is not None:
             run.model_errors_recovered += 1
         codes = list(self._codes.values())

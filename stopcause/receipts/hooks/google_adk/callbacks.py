@@ -114,6 +114,8 @@ class Callbacks(Call):
             self.withdraw(call_id)
         if _is_invented(tool):
             return
+        if self.faults.pop(call_id, None) is not None:  # of a node that is run again; models repeat their ids
+            self.run.tool_errors_recovered += 1
         self.tools[call_id] = tool.name
         if (asked := asked_by_node(context)) is not None:
             self.tools[asked] = tool.name
