@@ -1,27 +1,18 @@
-"""No byte of content comes out: not in records, not in our logs, not on spans."""
+"""Marked text through everything of LangGraph that takes some. `tests/frameworks/test_content.py` uses it."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
 from typing import Any
 
-import pytest
 from langchain.agents.middleware import HumanInTheLoopMiddleware, ModelCallLimitMiddleware
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
-from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-import stopcause
-from stopcause.receipts.testing import recorded
 from tests.frameworks.langgraph import models
 from tests.frameworks.langgraph.models import agent, call, graph, say
+from tests.frameworks.marks import PROSE, WORD
 
-PROSE, WORD = "canary-7f3a is here", "canary7f3a"
-MARKS = (b"canary-7f3a", b"canary7f3a")
 ASK = {"messages": [("user", f"{PROSE} {WORD}")]}
 ABOUT: Any = {"metadata": {"note": PROSE, "word": WORD}, "tags": [WORD], "run_name": WORD}
 
@@ -105,50 +96,10 @@ def _is_refused() -> None:
         graph(models.collect).invoke({WORD: PROSE}, ABOUT)
 
 
-WAYS = [_talks, _streams, _tool_fails, _model_fails, _node_fails, _is_answered, _asks, _is_bounded, _is_refused]
+def _named() -> None:
+    """An agent's name is told."""
+    agent(say(), name=WORD).invoke(ASK)
 
 
-@pytest.fixture(autouse=True)
-def hook() -> Iterator[None]:
-    """The hook is on."""
-    stopcause.instrument("langgraph")
-    yield
-    stopcause.uninstrument("langgraph")
-
-
-@pytest.fixture(scope="module")
-def spans() -> InMemorySpanExporter:
-    """What is exported of spans."""
-    exporter = InMemorySpanExporter()
-    provider = TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(exporter))
-    trace.set_tracer_provider(provider)
-    return exporter
-
-
-@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.__name__.strip("_"))
-def test_no_content_in_records_logs_or_spans(
-    way: Callable[[], None], spans: InMemorySpanExporter, caplog: pytest.LogCaptureFixture
-) -> None:
-    spans.clear()
-    with recorded(label_keys=["team"], approval_keys={"owner": "who"}) as receipts:
-        with trace.get_tracer("test").start_as_current_span("around"):
-            way()
-        written = b"\n".join(receipts.lines)
-    assert receipts.receipts
-    assert b"shape_changed" not in written
-    assert b"hook_failed" not in written
-    logged = "".join(each.getMessage() for each in caplog.records if each.name.startswith("stopcause")).encode()
-    ours = [f"{key} {value!r}" for span in spans.get_finished_spans() for key, value in (span.attributes or {}).items()]
-    marked = "\n".join(each for each in ours if each.startswith("stopcause.")).encode()
-    assert marked
-    for mark in MARKS:
-        assert mark not in written
-        assert mark not in logged
-        assert mark not in marked
-
-
-def test_a_mark_would_be_found() -> None:
-    with recorded() as receipts:
-        agent(say(), name=WORD).invoke(ASK)
-        assert MARKS[1] in b"\n".join(receipts.lines)
+DOORS = [_talks, _streams, _tool_fails, _model_fails, _node_fails, _is_answered, _asks, _is_bounded, _is_refused]
+CONTROL = _named
