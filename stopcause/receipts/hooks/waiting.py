@@ -27,6 +27,7 @@ class Waiting(Generic[_T]):
 
     def add(self, place: object, approval_id: str, asked: _T) -> None:
         """A run begins to wait."""
+        self._asked.pop((place, approval_id), None)  # asked again, it is the newest
         self._asked[place, approval_id] = asked
         while len(self._asked) > self._most:
             with contextlib.suppress(KeyError):  # another thread was here first

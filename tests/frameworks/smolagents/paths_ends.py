@@ -110,9 +110,7 @@ PATHS = [
         lambda: agent(done(), return_full_result=True).run("Close it."),
     ),
     Path_("side-by-side", "Two agents at once are two runs; the second is judged.", UNPROVEN, _side_by_side, judged=1),
-    Path_(
-        "both-on-one", "Two streams of one agent at once: each has its own steps.", UNPROVEN, _both_on_one
-    ),
+    Path_("both-on-one", "Two streams of one agent at once: each has its own steps.", UNPROVEN, _both_on_one),
     Path_("in-a-block", "The host's own block and the agent in it are one run.", UNPROVEN, _in_a_block),
     Path_("continued", "The conversation goes on; the second run is judged.", UNPROVEN, _continued, judged=1),
     Path_(

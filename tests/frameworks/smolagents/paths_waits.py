@@ -11,7 +11,7 @@ from smolagents import ActionStep, Tool, tool
 
 import stopcause
 from tests.frameworks.harness import Path_
-from tests.frameworks.smolagents.models import agent, call, code, coder, done, failing, helper
+from tests.frameworks.smolagents.models import agent, call, code, coder, done, failing, helper, say
 from tests.frameworks.smolagents.paths_ends import UNPROVEN
 
 ROUTED = {"route": {"owner": "finance", "due_s": 3600}}
@@ -64,6 +64,12 @@ def _asks(*, is_code: bool = False, **wait: Any) -> None:
 
 def _asks_and_ends() -> None:
     agent(call("refund", amount=5), done(), tools=[refund()]).run("Refund it.")
+
+
+def _asks_at_the_limit() -> None:
+    """The loop ends before it looks whether it was interrupted; its model has to answer once more."""
+    more: dict[str, Any] = {"tools": [refund()], "step_callbacks": {ActionStep: _stops}, "max_steps": 1}
+    agent(call("refund", amount=5), say(), **more).run("Refund it.")
 
 
 def _asks_in_a_block() -> None:
@@ -154,6 +160,13 @@ PATHS = [
         "A tool asked, and the model said done meanwhile: what was asked for is still open.",
         ("WAITING_UNROUTED", "owner"),
         _asks_and_ends,
+    ),
+    Path_(
+        "asks-at-the-limit",
+        "A tool asked in the last step allowed: the answer that was forced then is none to what was asked.",
+        ("WAITING", "tool_call"),
+        _asks_at_the_limit,
+        ROUTED,
     ),
     Path_(
         "managed-asks",

@@ -146,6 +146,8 @@ class AgentCall(call.Call):
         self.run.output_shape = OutputShape.TEXT if is_text else OutputShape.STRUCTURED
         if output is None or (is_text and not output):
             self.run.output_shape = OutputShape.NONE
+        if self._waits:
+            self.run.abort_requested_ns = None
         if self.is_answered:
             self.run.say(StopCause.EXPLICIT_DONE, Rank.SIGNAL, Boundary.CALLBACK)
         else:
@@ -186,10 +188,14 @@ class AgentCall(call.Call):
         if not self.is_over and self.run.abort_requested_ns is None:
             self.run.abort_requested_ns = time.time_ns()
 
+    @property
+    def _waits(self) -> bool:
+        """Whether something that it asked for is open. Then it is interrupted to wait, and nobody aborted it."""
+        return any("state" not in wait for wait in self.run.waits)
+
     def failed(self, error: BaseException) -> None:
         """An exception leaves it. A loop that waits is stopped by interrupting it: then the wait is the cause."""
-        is_waiting = any("state" not in wait for wait in self.run.waits)
-        if is_waiting and self.hook.is_tested and self.cause(error) is StopCause.USER_ABORT:
+        if self._waits and self.hook.is_tested and self.cause(error) is StopCause.USER_ABORT:
             self.run.abort_requested_ns = None
             self.came_back(None)
         else:
