@@ -127,6 +127,25 @@ class AsksAside:
 
 
 @workflow.defn
+class AsksThenContinues:
+    """Goes on as a new execution while it asks."""
+
+    @workflow.run
+    async def run(self, is_last: bool) -> str:
+        if is_last:
+            return "done"
+        asks = asyncio.create_task(self._ask())
+        await call(look_up)
+        del asks
+        workflow.continue_as_new(True)
+        return "never"
+
+    async def _ask(self) -> None:
+        with temporal.approval("refund"):
+            await workflow.wait_condition(lambda: False)
+
+
+@workflow.defn
 class ParentOfAsking:
     @workflow.run
     async def run(self) -> str:

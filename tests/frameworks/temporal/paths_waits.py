@@ -233,6 +233,12 @@ PATHS = [
         one(asking.AsksAside, "breaks"),
     ),
     Path_(
+        "asks-continued",
+        "It went on as a new execution while it asked: that one takes up all of it.",
+        ("WAITING", "answered"),
+        one(asking.AsksThenContinues, False),
+    ),
+    Path_(
         "asks-two",
         "Two at once, of which the second is answered: it waits for the first.",
         ROUTED,

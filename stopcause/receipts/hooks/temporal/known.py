@@ -25,6 +25,7 @@ class Known:
         self.activities: set[str] = set()
         self._attempts: Waiting[Attempt] = Waiting()
         self._told: Waiting[int] = Waiting()
+        self._asking: Waiting[tuple[str, ...]] = Waiting()
 
     def run_of(self, namespace: str, execution: str, number: int, before: str | None, first: str) -> str:
         """The run that an execution is: itself, or the one that it tries again.
@@ -47,6 +48,15 @@ class Known:
     def attempt(self, namespace: str, execution: str) -> Attempt:
         """Which one an execution is; as far as we know, the first of itself."""
         return self._attempts.of(namespace, execution) or Attempt(execution, 1)
+
+    def goes_on(self, namespace: str, execution: str, asking: tuple[str, ...]) -> None:
+        """An execution goes on as a new one while it asks for these."""
+        if asking:
+            self._asking.add(namespace, execution, asking)
+
+    def asked(self, namespace: str, execution: str) -> tuple[str, ...]:
+        """What one that went on as a new one had asked for, and that one may ask again."""
+        return self._asking.of(namespace, execution) or ()
 
     def is_news(self, execution: str, what: str, number: int) -> bool:
         """Whether the nth of a kind was not told before: a task that fails is tried again, without end."""

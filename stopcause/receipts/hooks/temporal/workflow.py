@@ -69,7 +69,8 @@ class Execution(call.Call):
         is_next = self._is_next()
         if is_next:
             before = self._known.attempt(info.namespace, info.continued_run_id)
-            run.resumed(before.run_id, {CONTINUED: "answered"}, attempt=before.number)
+            asked = self._known.asked(info.namespace, info.continued_run_id)
+            run.resumed(before.run_id, {**dict.fromkeys(asked), CONTINUED: "answered"}, attempt=before.number)
         if self.listen("start"):
             run.start()
         else:
@@ -263,8 +264,11 @@ class Execution(call.Call):
 
     def _close_waits(self, *, is_time_out: bool = False) -> None:
         """What it still waits for nobody can answer once it is closed."""
-        for approval_id in [wait["approval_id"] for wait in self.run.waits if "state" not in wait]:
+        for approval_id in self._open_waits():
             self.run._settle(approval_id, state="expired" if is_time_out else "withdrawn")  # noqa: SLF001 - the core's, for this
+
+    def _open_waits(self) -> tuple[str, ...]:
+        return tuple(wait["approval_id"] for wait in self.run.waits if "state" not in wait)
 
     def _retries(self, links: list[BaseException]) -> None:
         """That nothing was tried again because a bound on that was reached."""
@@ -286,6 +290,7 @@ class Execution(call.Call):
     def _continued(self) -> None:
         """No end of the work: a new execution of the same workflow id goes on, and answers this wait when it begins."""
         if self.is_first_end():
+            self._known.goes_on(self.info.namespace, self.info.run_id, self._open_waits())
             self.run.waiting(
                 CONTINUED, ApprovalKind.EXTERNAL, resume_token=self.token, resumable=True, boundary=Boundary.CALLBACK
             )
