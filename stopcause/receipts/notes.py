@@ -112,7 +112,6 @@ class Notes:
     is_untested: bool = False  # of a version whose ends are not known: that it came back says nothing
     is_durable: bool = False  # an engine outside keeps it and may go on with it in another process
     replayed: Replayed | None = None  # where an engine runs the code again that this run's children are part of
-    lease_s: float | None = None  # of a durable run: how long its engine lets it live, where it does not for ever
     abort_requested_ns: int | None = None
 
     # How it stands. For `records` and `writer`.

@@ -54,10 +54,8 @@ def started(run: Run, process: Draft) -> Draft:
     """The start record."""
     draft = _head(run, Kind.STARTED, Boundary.CALL, run.started_ns)
     _static(draft, run)
-    if run.is_durable:  # this process's end is not its end
-        _put(draft, "lease_s", run.lease_s)
-    else:
-        draft["lease_s"] = run.config.lease_s
+    draft["lease_s"] = run.config.lease_s
+    if not run.is_durable:  # else this process's end is not its end
         draft["process"] = process
     return draft
 

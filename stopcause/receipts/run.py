@@ -127,6 +127,8 @@ class Run(Waits):
             started_ns: When it began, as its engine says.
         """
         self.is_durable, self.is_started, self.started_ns = True, True, started_ns
+        if self.writer is not None:
+            self.writer.follows(self)
         return self
 
     def close(self) -> None:

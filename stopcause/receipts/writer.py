@@ -98,6 +98,10 @@ class Writer:
         """The wait of another run, `waiting`, was given up."""
         self._put((self._withdraw, run, waiting, approval_id, at_ns))
 
+    def follows(self, run: Notes) -> None:
+        """Another process has begun it; while this one has it, it gives signs of life."""
+        self._put((self._follow, run))
+
     def asked(self, run: Notes, wait: Draft) -> None:
         """It waits without stopping."""
         self._put((self._ask, run, wait))
@@ -279,8 +283,7 @@ class Writer:
                 told.append(finding)
 
     def _start(self, run: Run, held: dict[str, Any]) -> list[Draft]:
-        if not run.is_durable:  # of those an engine gives the signs of life
-            self._open.add(run)
+        self._open.add(run)
         began = run.as_of(held)  # a decision that comes later has a record of its own
         made = [records.started(began, process.identity())]
         if began.resumes_run_id:
@@ -290,6 +293,10 @@ class Writer:
                 if decision is not None
             ]
         return made
+
+    def _follow(self, run: Run) -> list[Draft]:
+        self._open.add(run)
+        return []
 
     def _stop(self, run: Run, held: dict[str, Any], is_look: bool) -> list[Draft]:  # noqa: FBT001 - an item's part
         held.pop("result", None)  # nobody but the run, and then the validators, hold what it returned

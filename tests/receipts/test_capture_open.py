@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -134,21 +136,20 @@ def test_what_ran_was_another_run_s_than_the_one_that_is_resumed(receipts: Recor
 # Durable runs ---------------------------------------------------------------------------------------------------------
 
 
-def durable(run_id: str, *, lease_s: float | None = None) -> Run:
+def durable(run_id: str) -> Run:
     run = capture.begin("stopcause.engine", "engine", "1.0", "a")
     run.identify(run_id)
-    run.is_durable, run.lease_s = True, lease_s
+    run.is_durable = True
     return run
 
 
-@pytest.mark.parametrize("lease_s", [None, 120.0])
-def test_a_durable_run_names_no_process_and_no_order(receipts: Recorded, lease_s: float | None) -> None:
-    run = durable("w-1", lease_s=lease_s).start()
+def test_a_durable_run_names_no_process_and_no_order(receipts: Recorded) -> None:
+    run = durable("w-1").start()
     run.end()
     start, stop = receipts.records
 
     assert isinstance(start, model.RunStarted)
-    assert (start.process, start.lease_s, start.seq, stop.seq) == (None, lease_s, None, None)
+    assert (start.process, start.lease_s, start.seq, stop.seq) == (None, 300, None, None)
 
 
 def test_another_process_ends_what_one_began(receipts: Recorded) -> None:
@@ -162,16 +163,33 @@ def test_another_process_ends_what_one_began(receipts: Recorded) -> None:
     assert stop.findings is None
 
 
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_a_durable_run_gives_signs_of_life_while_a_process_has_it(is_ours: bool) -> None:
+    with recorded(lease_s=0.3) as found:
+        run = durable("w-1")
+        run = run.start() if is_ours else run.go_on_here(BEGAN_NS)
+        time.sleep(0.5)
+        signs = [each.sign for each in found.records if isinstance(each, model.RunProgress)]
+        del run
+        gc.collect()
+        time.sleep(0.15)
+        before = len(found.records)
+        time.sleep(0.3)
+
+        assert "heartbeat" in signs
+        assert len(found.records) == before  # whoever had it has let it go: it lives on, elsewhere
+
+
 def test_the_death_of_a_process_is_not_that_of_a_durable_run(tmp_path: Path) -> None:
     store, spool = tmp_path / "s.duckdb", tmp_path / "spool"
     here, engine_s = started("r-1"), json.loads(started("r-2"))
-    del engine_s["process"], engine_s["lease_s"]
+    del engine_s["process"]
     left(spool, here, json.dumps(engine_s).encode(), stopped("r-3"))
     taken_in(store, spool)
 
     assert verdicts(store) == {
         "r-1": "FAILED process_lost",
-        "r-2": "UNCERTAIN run_open",
+        "r-2": "RUNNING running",
         "r-3": "FALSE_COMPLETE no_contract",
     }
 
