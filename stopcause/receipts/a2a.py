@@ -140,8 +140,8 @@ def _say_unknown(run: Run, state: str | None) -> None:
 
 
 def _wait(run: Run, task_id: str | None, kind: ApprovalKind) -> None:
-    """The task's id resumes it: the next message, or look, names it. One that may be a person's is not told."""
-    token = None if task_id is None or is_personal(task_id) else task_id
+    """The task's id resumes it: the next message, or look, names it. One that is not told as it is resumes nothing."""
+    token = task_id if task_id is not None and is_identifier(task_id) and not is_personal(task_id) else None
     resumable = True if task_id else None
     run.waiting(task_id or _NAMELESS, kind, resume_token=token, resumable=resumable, boundary=Boundary.EVENT_STREAM)
     if task_id is not None:

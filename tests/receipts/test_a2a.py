@@ -208,3 +208,10 @@ def test_an_agent_s_name_of_another_type_raises_nothing() -> None:
             a2a.ended(run, "completed", task_id="t-1")
 
         assert receipts.stopped.stop_cause == "natural"
+
+
+@pytest.mark.parametrize("task_id", ["has a space", "ann@mail.example"])
+def test_an_id_that_is_not_told_as_it_is_resumes_nothing(task_id: str) -> None:
+    (wait,) = stopped("input-required", task_id=task_id).approvals or ()
+
+    assert wait.resume_token is None
