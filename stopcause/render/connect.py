@@ -25,12 +25,14 @@ class Lines(NamedTuple):
         code: The whole file, for a pipe.
         shown: The lines without the first, for a terminal, which says it in words.
         is_spooled: Whether its records go into the spool, rather than to `RECORDS`.
+        page: Where it says what the hook sees, what a wait is, and what is not seen.
     """
 
     install: str
     code: tuple[str, ...]
     shown: tuple[str, ...]
     is_spooled: bool
+    page: str
 
 
 def frameworks() -> list[str]:
@@ -48,12 +50,15 @@ def lines_of(framework: str) -> Lines:
     if found is None:
         raise NotFoundError(f"No hook for {framework!r}. There is one for: {', '.join(frameworks())}.")
     first, *rest = found.read_text("utf-8").splitlines()
-    return Lines(first.lstrip("/# "), (first, *rest), tuple(rest), found.suffix == ".py")
+    is_python = found.suffix == ".py"
+    page = f"docs/frameworks/{found.stem}.md" if is_python else f"docs/{found.stem}.md"
+    return Lines(first.lstrip("/# "), (first, *rest), tuple(rest), is_python, page)
 
 
 def connect_screen(lines: Lines) -> Iterator[str]:
     """What a terminal shows: where to begin, the code, and where its records go."""
     yield from (f"First: {lines.install}", "", *lines.shown, "", _where(lines))
+    yield f"Limits, waits, and what it cannot see: {lines.page}"
 
 
 def _where(lines: Lines) -> str:
