@@ -88,7 +88,7 @@ def case_folders(sources: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
     if sources.keys() != folders.keys():
         raise ValueError(f"say where these cases come from: {sorted(folders.keys() ^ sources.keys())}")
     for name, source in sources.items():
-        cases = [path for path in folders[name].glob("*.json") if path.name != "assertions.json"]
+        cases = [path for path in folders[name].rglob("*.json") if path.name != "assertions.json"]
         yield f"`{name}/`", str(len(cases)), source
 
 
