@@ -258,6 +258,23 @@ def test_the_framework_is_given_back_as_it_was() -> None:
     assert [vars(owner)[name] for owner, name in POINTS] == before
 
 
+async def _is_left_alone() -> list[str]:
+    """The hook goes while a stream is read."""
+    stream, texts = agent(call(), say()).run("Go.", stream=True), []
+    async for update in stream:
+        stopcause.uninstrument("agent_framework")
+        texts.append(update.text)
+    return texts
+
+
+@pytest.mark.usefixtures("hook")
+def test_of_a_stream_whose_end_we_did_not_see_nobody_knows_why_it_stopped() -> None:
+    with recorded() as receipts:
+        assert "".join(asyncio.run(_is_left_alone())) == "Done."
+        gc.collect()
+        assert (receipts.stopped.stop_cause, receipts.stopped.reason_code) == ("unknown", "hook_off")
+
+
 @pytest.mark.usefixtures("hook")
 def test_what_is_wrapped_looks_as_before() -> None:
     assert "messages" in inspect.signature(AgentMiddlewareLayer.run).parameters

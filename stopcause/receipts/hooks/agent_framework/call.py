@@ -9,10 +9,11 @@ import contextlib
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Self
 
+from stopcause.receipts.causes import Rank
 from stopcause.receipts.faults import chain_of
 from stopcause.receipts.hooks import call
 from stopcause.receipts.hooks.agent_framework.causes import cause_of
-from stopcause.receipts.vocabulary import ApprovalKind
+from stopcause.receipts.vocabulary import ApprovalKind, Boundary, StopCause
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from stopcause.receipts.hooks.guard import Hook
     from stopcause.receipts.hooks.waiting import Waiting
     from stopcause.receipts.run import Run
-    from stopcause.receipts.vocabulary import StopCause
 
 open_call: ContextVar[Call | None] = ContextVar("stopcause_agent_framework_call", default=None)
 
@@ -82,6 +82,12 @@ class Call(call.Call):
             cause = self.cause(error)
             self.outer.child_fault = None if cause is None else (error, cause)
         super().failed(error)
+
+    def left(self) -> None:
+        """Its reader went away; or we did, in the middle of it, and nobody saw its end."""
+        if not self.is_over and not self.hook.is_on:
+            self.run.say(StopCause.UNKNOWN, Rank.SIGNAL, Boundary.CALLBACK, reason="hook_off")
+        super().left()
 
     def is_first_end(self) -> bool:
         """Whether it is over only now. An exception that is kept keeps every frame that it left."""

@@ -109,16 +109,19 @@ class Callbacks(Call):
     def _before_tool(self, _: Foreign, given: Mapping[str, Any], answer: Foreign) -> None:
         context, tool = given["tool_context"], given["tool"]
         call_id = context.function_call_id
+        self._answered_calls.discard(call_id)  # models repeat their ids
         if answer is not None:  # what it would have begun is not waited for
             self._answered_calls.add(call_id)
             self.withdraw(call_id)
-        if _is_invented(tool):
-            return
-        if self.faults.pop(call_id, None) is not None:  # of a node that is run again; models repeat their ids
+        if not _is_invented(tool):
+            self._tool_begins(call_id, context, tool.name)
+
+    def _tool_begins(self, call_id: str, context: Foreign, name: str) -> None:
+        if self.faults.pop(call_id, None) is not None:  # of a node that is run again
             self.run.tool_errors_recovered += 1
-        self.tools[call_id] = tool.name
+        self.tools[call_id] = name
         if (asked := asked_by_node(context)) is not None:
-            self.tools[asked] = tool.name
+            self.tools[asked] = name
         self._flies(call_id, is_done=False)
         if context.tool_confirmation is not None:
             self.decided(context, is_confirmed=context.tool_confirmation.confirmed)
