@@ -75,7 +75,7 @@ def test_all_is_the_same_with_the_hook_and_after_it(way: Way) -> None:
     try:
         with recorded() as receipts:
             assert _MODULE.seen_by(way) == before
-            assert bool(receipts.receipts) is (way not in _UNSEEN)
+            assert bool(receipts.receipts) is bool(receipts.lines) is (way not in _UNSEEN)
     finally:
         stopcause.uninstrument(_FRAMEWORK)
     assert _MODULE.seen_by(way) == before
