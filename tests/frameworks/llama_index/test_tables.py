@@ -50,6 +50,7 @@ def test_the_limit_of_iterations_is_the_frameworks() -> None:
     [
         (None, None, (None, None)),
         ({"stop_reason": "end_turn", "usage": {"input_tokens": 3, "output_tokens": 2}}, "end_turn", (3, 2)),
+        ({"stopReason": "guardrail_intervened", "usage": {"inputTokens": 3}}, "guardrail_intervened", (3, None)),
         ({"candidates": [{"finish_reason": SimpleNamespace(name="SAFETY")}]}, "SAFETY", (None, None)),
         (SimpleNamespace(choices=[SimpleNamespace(finish_reason="stop")], usage=None), "stop", (None, None)),
         ({"choices": []}, None, (None, None)),

@@ -298,7 +298,7 @@ class WorkflowCall(call.Call):
 
     def failed_event(self, error: BaseException) -> object:
         """The event that the step was given whose error this is."""
-        if self._failed is not None and self._failed[0] in chain_of(error):
+        if self._failed is not None and any(link is self._failed[0] for link in chain_of(error)):
             return self._failed[1]
         return None
 

@@ -44,23 +44,33 @@ FINISHES: Mapping[str, Finish] = {
     "end_turn": Finish.STOP,
     "stop_sequence": Finish.STOP,
     "complete": Finish.STOP,
+    "completed": Finish.STOP,
     "tool_calls": Finish.TOOL_CALLS,
     "tool_use": Finish.TOOL_CALLS,
     "function_call": Finish.TOOL_CALLS,
     "tool_call": Finish.TOOL_CALLS,
     "length": Finish.LENGTH,
     "max_tokens": Finish.LENGTH,
+    "max_output_tokens": Finish.LENGTH,
+    "model_length": Finish.LENGTH,
+    "model_context_window_exceeded": Finish.LENGTH,
     "content_filter": Finish.CONTENT_FILTER,
+    "content_filtered": Finish.CONTENT_FILTER,
+    "guardrail_intervened": Finish.CONTENT_FILTER,
+    "prohibited_content": Finish.CONTENT_FILTER,
+    "blocklist": Finish.CONTENT_FILTER,
+    "spii": Finish.CONTENT_FILTER,
     "safety": Finish.CONTENT_FILTER,
     "recitation": Finish.CONTENT_FILTER,
     "refusal": Finish.REFUSAL,
     "error": Finish.ERROR,
+    "malformed_function_call": Finish.ERROR,
     "pause_turn": Finish.PAUSE,
 }
-_FINISH_KEYS = ("finish_reason", "stop_reason", "done_reason")
+_FINISH_KEYS = ("finish_reason", "stop_reason", "done_reason", "stopReason")
 _USAGES = ("usage", "usage_metadata")
-_INPUT = ("prompt_tokens", "input_tokens", "prompt_token_count")
-_OUTPUT = ("completion_tokens", "output_tokens", "candidates_token_count")
+_INPUT = ("prompt_tokens", "input_tokens", "prompt_token_count", "inputTokens")
+_OUTPUT = ("completion_tokens", "output_tokens", "candidates_token_count", "outputTokens")
 # Every model of LlamaIndex's is called through the decorators of this module, so its errors pass through it.
 _MODEL_MODULE = "llama_index.core.llms.callbacks"
 
