@@ -99,10 +99,14 @@ class Situation(NamedTuple):
 
     @property
     def aborted(self) -> bool:
-        """An observed abort closes every approval of its run: also one by an engine, when the time is over."""
-        stop = self.stop
-        is_cut_off = stop is not None and stop.abort is not None and stop.abort.observed_at is not None
-        return is_cut_off or (stop is not None and is_observed_abort(stop))
+        """An observed abort closes every approval of its run; so does an engine that cuts off what has no time left."""
+        return self.stop is not None and (is_observed_abort(self.stop) or _is_cut_off(self.stop))
+
+
+def _is_cut_off(stop: RunStopped) -> bool:
+    """A time limit that somebody outside enforced, and saw to be the end."""
+    is_seen = stop.abort is not None and stop.abort.observed_at is not None
+    return is_seen and stop.stop_cause is StopCause.TIME_LIMIT
 
 
 class _Merged(NamedTuple):
