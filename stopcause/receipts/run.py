@@ -188,8 +188,8 @@ class Run(Waits):
             else:
                 self.raised(error, boundary=boundary, cause=cause, reason=reason, tool=tool)
         finally:  # whatever went wrong with the words: it is over
-            if self._is_adopting:
-                self._is_adopting = False
+            if self._is_adopting:  # the host's block goes on: as long as its process lives, it is not stuck
+                self._is_adopting, self.is_driven = False, True
             else:
                 self.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import inspect
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator
@@ -118,6 +119,17 @@ def test_an_exception_leaves_it_as_it_came(loop: type[Loop], name: str, receipts
 
     assert (caught.value.__cause__, caught.value.__context__) == (None, None)
     assert (receipts.stopped.boundary, receipts.stopped.error and receipts.stopped.error.type) == ("exception", "Wrong")
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("text", ["text", "wrong"])
+def test_a_host_s_block_goes_on_giving_signs_of_life(loop: type[Loop], name: str, text: str) -> None:
+    with stopcause.run("night-shift") as run:
+        with contextlib.suppress(Wrong):
+            drive(loop(), name, text)
+
+        assert run.is_driven
+        assert not run.is_closed
 
 
 @pytest.mark.parametrize("name", ["stream", "async_stream"])

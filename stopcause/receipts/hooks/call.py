@@ -43,7 +43,7 @@ class Call:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.run.is_driven = False
+        self.run.is_driven = self.is_over  # then it is the host's block, if it is open at all
         if self._token is not None:
             with contextlib.suppress(ValueError):  # a generator may be finalised in another context
                 current.reset(self._token)
