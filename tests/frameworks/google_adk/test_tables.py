@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from google.adk.agents.invocation_context import LlmCallsLimitExceededError
 from google.adk.agents.run_config import RunConfig
 from google.adk.errors.session_not_found_error import SessionNotFoundError
 from google.adk.errors.tool_execution_error import ToolExecutionError
+from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.adk.workflow import NodeTimeoutError
 from google.genai import types
 
@@ -35,6 +39,28 @@ def test_exceptions_are_the_frameworks_own() -> None:
     kinds = (LlmCallsLimitExceededError, SessionNotFoundError, ToolExecutionError, NodeTimeoutError)
     assert {kind.__name__ for kind in kinds} <= set(BY_ERROR)
     assert all(kind.__module__.startswith("google.adk.") for kind in kinds)
+
+
+@pytest.mark.parametrize(
+    ("driver", "database", "is_kept"),
+    [
+        ("postgresql+asyncpg", "desk", True), ("sqlite+aiosqlite", "desk.db", True),
+        ("sqlite+aiosqlite", ":memory:", None), ("sqlite+aiosqlite", None, None),
+    ],
+)  # fmt: skip
+def test_a_database_in_memory_keeps_nothing(
+    driver: str, database: str | None, is_kept: bool | None, tmp_path: Path
+) -> None:
+    kind: Any = type("DatabaseSessionService", (SqliteSessionService,), {"__module__": "google.adk.sessions"})
+    service = kind(str(tmp_path / "sessions.db"))  # SQLAlchemy is not installed here; of its engine the address is read
+    service.db_engine = SimpleNamespace(url=SimpleNamespace(drivername=driver, database=database))
+    stopcause.instrument("google_adk")
+    with recorded() as receipts:
+        asyncio.run(Desk(agent(call("pay")), service=service).run())
+        (approval,) = receipts.stopped.approvals or ()
+    stopcause.uninstrument("google_adk")
+    assert approval.resumable is is_kept
+    assert (approval.resume_token is not None) is bool(is_kept)
 
 
 @pytest.fixture

@@ -82,7 +82,7 @@ class Call(call.Call):
         Source: `tools/agent_tool.py`, which makes a session for each call and forgets it.
         """
         service = self.runner.session_service
-        is_in_memory = is_a(service, "InMemorySessionService")
+        is_in_memory = is_a(service, "InMemorySessionService") or self._is_in_memory(service)
         self.session = session if isinstance(session, str) else None
         self.run.thread_id = self.run.thread_id or self.session
         self.place = (id(service) if is_in_memory else self.runner.app_name, user, session)
@@ -90,6 +90,14 @@ class Call(call.Call):
             self.is_kept = False
         elif not is_in_memory:
             self.is_kept = True
+
+    def _is_in_memory(self, service: Foreign) -> bool:
+        """Whether it is a database of SQLite's that is no file."""
+        if not is_a(service, "DatabaseSessionService"):
+            return False
+        driver = self.hook.read(self.run, service, "db_engine.url.drivername", str) or ""
+        name = self.hook.read(self.run, service, "db_engine.url.database", str)
+        return driver.startswith("sqlite") and name in (None, "", ":memory:")
 
     @property
     def resume_token(self) -> str | None:
