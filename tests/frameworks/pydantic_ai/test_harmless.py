@@ -160,7 +160,7 @@ def test_an_untested_version_is_read_by_its_exceptions_only(monkeypatch: pytest.
         agent(calls("look_up"), text()).run_sync(PROMPT)
         with pytest.raises(exceptions.ModelHTTPError):
             agent(http(429)).run_sync(PROMPT)
-        natural, quota = receipts.receipts
-    assert (natural.stop_cause, natural.steps) == ("natural", None)
+        back, quota = receipts.receipts
+    assert (back.stop_cause, back.reason_code, back.steps) == ("unknown", "untested_version", None)
     assert quota.stop_cause == "quota"
     assert [finding.code for finding in quota.findings or ()] == ["untested_version"]
