@@ -36,6 +36,14 @@ def _model_fails() -> None:
     failing(crew(*_raised(RuntimeError("canary-7f3a"))).kickoff)
 
 
+def _interrupted() -> None:
+    failing(crew(*_raised(KeyboardInterrupt(), 1)).kickoff)
+
+
+def _interrupted_in_a_retry() -> None:
+    failing(crew(*_raised(RuntimeError("canary-7f3a"), 1), *_raised(KeyboardInterrupt(), 1)).kickoff)
+
+
 def _out_of_money() -> None:
     failing(crew(*_raised(Unpaid("canary-7f3a"))).kickoff)
 
@@ -157,6 +165,18 @@ PATHS = [
         "The model's client raised each time that it was tried.",
         ("FAILED", "model_failure"),
         _model_fails,
+    ),
+    Path_(
+        "model-interrupted",
+        "Somebody pressed Ctrl-C while the model answered, which is no fault of the model.",
+        ("BOUNDED_STOP", "user_abort"),
+        _interrupted,
+    ),
+    Path_(
+        "model-interrupted-again",
+        "The same while it was tried again: the first error is not why it stopped.",
+        ("BOUNDED_STOP", "user_abort"),
+        _interrupted_in_a_retry,
     ),
     Path_(
         "model-fails-alone",

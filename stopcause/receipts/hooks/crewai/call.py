@@ -289,11 +289,11 @@ class Call(call.Call):
         """By what a run inside says, by its class and place; else by where it came from: the input, or the model."""
         if is_cancelled(error):
             return None
-        if self.child_fault is not None and _has(error, self.child_fault[0]):
+        if self.child_fault is not None and isinstance(error, Exception) and _has(error, self.child_fault[0]):
             return self.child_fault[1]
         known = causes.cause_of(error)
-        if not self.hook.is_tested:
-            return known
+        if not self.hook.is_tested or not isinstance(error, Exception):
+            return known  # an interrupt is no fault of the model that was being asked
         if known is not None:
             return None if known is StopCause.GUARDRAIL and self._is_faulty_guardrail(error) else known
         if _has(error, self.model_fault):

@@ -86,10 +86,13 @@ class Origin(NamedTuple):
 
 
 def cause_of(error: BaseException) -> StopCause | None:
-    """What the classes and places of an exception's chain say; None where they say nothing of CrewAI's."""
+    """What the classes and places of an exception's chain say; None where they say nothing of CrewAI's.
+
+    Of an interrupt only its own: what the run was busy with at that moment, even another's failure, is not why it ends.
+    """
     if is_cancelled(error):
         return None
-    for link in chain_of(error):
+    for link in chain_of(error) if isinstance(error, Exception) else (error,):
         if (cause := _cause_of(link)) is not None:
             return cause
     return None
