@@ -32,7 +32,7 @@ from tests.frameworks.temporal.models import (
 from tests.frameworks.temporal.paths_ends import FAILED_HOST, FAILED_TOOL, NO_CACHE, UNPROVEN
 
 QUICK = timedelta(milliseconds=10)
-OPEN = ("UNCERTAIN", "run_open")
+OPEN = (None, "running")
 
 
 def tries(times: int) -> RetryPolicy:

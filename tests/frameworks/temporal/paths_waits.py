@@ -134,8 +134,8 @@ PATHS = [
     ),
     Path_(
         "asks-past-its-time",
-        "Its time for a yes is over, and nothing says that this was handled.",
-        ("STUCK", "approval_expired"),
+        "Its time for a yes is over, and no worker has it any more.",
+        ("STUCK", "lease_expired"),
         path(_asks_for_an_hour, asking.Approves),
         after_s=4000.0,
     ),
@@ -253,7 +253,7 @@ PATHS = [
     Path_(
         "child-asks",
         "Its child waits, which is open: so is it.",
-        ("UNCERTAIN", "run_open"),
+        (None, "running"),
         path(_child_asks, asking.ParentOfAsking, asking.Asks),
     ),
     Path_(

@@ -74,7 +74,9 @@ class Execution(call.Call):
         if self.listen("start"):
             run.start()
         else:
+            run.writer = self._writer  # from here on this process has it
             run.go_on_here(_ns(info.workflow_start_time))
+            self.listen()
         if self._writer is not None:
             run.replayed = Replayed(self._writer, _is_live, workflow.time_ns)
         if is_next:
@@ -98,14 +100,11 @@ class Execution(call.Call):
         return bool(self.info.continued_run_id) and self.info.attempt <= 1 and not self.info.cron_schedule
 
     def _limit(self) -> None:
-        """Its own bounds. The shorter one is how long it can live without any sign of life."""
-        bounds: list[float] = []
+        """Its own bounds."""
         for name in ("run_timeout", "execution_timeout"):
             bound = self.hook.read(self.run, self.info, name, timedelta)
             if bound:  # 0 is none
-                bounds.append(bound.total_seconds())
-                self.run.limit(name, LimitKind.TIME, bounds[-1], unit="s")
-        self.run.lease_s = min(bounds, default=None)
+                self.run.limit(name, LimitKind.TIME, bound.total_seconds(), unit="s")
 
     # How it goes ------------------------------------------------------------------------------------------------------
 
