@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from datetime import timedelta
 
 from temporalio.client import Client
@@ -12,7 +13,7 @@ from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 from stopcause.receipts.hooks import temporal
 from tests.frameworks.harness import Path_
 from tests.frameworks.temporal import workflows as made
-from tests.frameworks.temporal.models import How, one, path, started
+from tests.frameworks.temporal.models import How, one, one_of, path, started
 
 UNPROVEN = ("FALSE_COMPLETE", "no_contract")
 FAILED_TOOL = ("FAILED", "tool_failure")
@@ -86,6 +87,22 @@ async def _timed_out_unseen(client: Client, how: How) -> None:
     assert await temporal.closing(client, how["id"], handle.result_run_id) == "time_limit"
 
 
+async def _unwatched(client: Client, how: How) -> None:
+    """A worker without the hook ended it."""
+    os.environ["STOPCAUSE_DISABLED"] = "temporal"
+    try:
+        await one_of(made.Calls, ["look_up"])(client, how)
+    finally:
+        del os.environ["STOPCAUSE_DISABLED"]
+    assert await temporal.closing(client, how["id"]) == "natural"
+
+
+async def _asked_twice(client: Client, how: How) -> None:
+    """A worker recorded it, and somebody asks the server as well."""
+    await one_of(made.Calls, ["look_up"])(client, how)
+    assert await temporal.closing(client, how["id"]) == "natural"
+
+
 async def _queried(client: Client, how: How) -> None:
     """What a query runs again, with no cache, is history."""
     handle = await started(client, how, made.Waits, ["look_up"], 0)
@@ -96,6 +113,18 @@ async def _queried(client: Client, how: How) -> None:
 
 
 PATHS = [
+    Path_(
+        "closed-unwatched",
+        "No worker with the hook had it; who asked the server learns that it came to its end.",
+        ("FALSE_COMPLETE", "no_contract"),
+        path(_unwatched, made.Calls),
+    ),
+    Path_(
+        "closed-watched",
+        "The server's word on what a worker has recorded adds nothing.",
+        ("FALSE_COMPLETE", "no_contract"),
+        path(_asked_twice, made.Calls),
+    ),
     Path_(
         "natural",
         "Two activities, and it came back; nobody looked at the destination.",

@@ -12,7 +12,7 @@ from temporalio.client import WorkflowExecutionStatus
 
 import stopcause
 from stopcause.receipts import instrumentation
-from stopcause.receipts.hooks.temporal.causes import BY_CLASS, BY_CLOSING, BY_STATUS, RETRIES_ENDED, STATUSES_OF_WORKERS
+from stopcause.receipts.hooks.temporal.causes import BY_CLASS, BY_CLOSING, BY_STATUS, RETRIES_ENDED, STATUSES_THAT_GO_ON
 from stopcause.receipts.hooks.temporal.known import Attempt, Known
 from stopcause.receipts.testing import recorded
 from tests.frameworks.temporal import workflows as made
@@ -28,7 +28,7 @@ def test_every_failure_of_the_framework_was_thought_of() -> None:
 
 def test_every_status_of_an_execution_is_known() -> None:
     names = {each.name for each in WorkflowExecutionStatus}
-    assert names <= set(BY_STATUS) | STATUSES_OF_WORKERS
+    assert names <= set(BY_STATUS) | STATUSES_THAT_GO_ON
 
 
 def test_retries_end_by_states_that_there_are() -> None:

@@ -87,15 +87,17 @@ def interceptor() -> Foreign:
 
 
 async def closing(client: Foreign, workflow_id: str, run_id: str | None = None) -> str | None:
-    """Asks the server how an execution closed, and writes its receipt where it ran no code of a worker's to its end.
+    """Asks the server how an execution closed, and writes its receipt: for one that no worker could see the end of.
+
+    Of one that did, the worker's own receipt counts before this one.
 
     Returns:
-        The stop cause; None where a worker records it, or it is still open.
+        The stop cause; None where it is still open, or goes on as a new one.
     """
     description = await client.get_workflow_handle(workflow_id, run_id=run_id).describe()
     closings = Closings(hook := _hook(), _known)
     with hook.guard("closing"):
-        if closings.is_unseen(description):
+        if closings.is_closed(description):
             await closings.ask_attempt(client.get_workflow_handle(workflow_id, run_id=description.run_id), description)
         return closings.described(description)
     return None

@@ -37,12 +37,16 @@ BY_CLOSING: Mapping[str, tuple[StopCause, str]] = {
     "TimeoutError": (StopCause.TIME_LIMIT, "timed_out"),
 }
 
-# `WorkflowExecutionStatus` by name, as `describe` tells it. The others were recorded where the workflow ran.
+# `WorkflowExecutionStatus` by name, as `describe` tells it. Of those that a worker ends, its own receipt says more and
+# counts before this one: they are for executions whose workers have no hook.
 BY_STATUS: Mapping[str, tuple[StopCause, str]] = {
+    "COMPLETED": (StopCause.NATURAL, "completed"),
+    "FAILED": (StopCause.HOST_ERROR, "failed"),
+    "CANCELED": (StopCause.CALLER_ABORT, "cancelled"),
     "TERMINATED": BY_CLOSING["TerminatedError"],
     "TIMED_OUT": BY_CLOSING["TimeoutError"],
 }
-STATUSES_OF_WORKERS = frozenset({"RUNNING", "COMPLETED", "FAILED", "CANCELED", "CONTINUED_AS_NEW", "PAUSED"})
+STATUSES_THAT_GO_ON = frozenset({"RUNNING", "CONTINUED_AS_NEW", "PAUSED"})
 
 # `RetryState` by name: that nothing is tried again, because a bound was reached.
 RETRIES_ENDED = frozenset({"TIMEOUT", "MAXIMUM_ATTEMPTS_REACHED"})

@@ -9,7 +9,7 @@ import functools
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
-from stopcause.receipts.hooks.temporal.causes import BY_CLOSING, BY_STATUS, STATUSES_OF_WORKERS
+from stopcause.receipts.hooks.temporal.causes import BY_CLOSING, BY_STATUS, STATUSES_THAT_GO_ON
 from stopcause.receipts.hooks.temporal.closed import Closed, write_closing
 from stopcause.receipts.vocabulary import StopCause
 
@@ -66,9 +66,9 @@ class Closings:
         closed = Closed(handle._client.namespace, handle.id, execution)  # noqa: SLF001 - it has no other name
         write_closing(self._hook, self._known, closed, known)
 
-    def is_unseen(self, description: Foreign) -> bool:
-        """Whether no worker could see its end."""
-        return getattr(description.status, "name", None) not in STATUSES_OF_WORKERS
+    def is_closed(self, description: Foreign) -> bool:
+        """Whether it has an end."""
+        return getattr(description.status, "name", None) not in STATUSES_THAT_GO_ON
 
     async def ask_attempt(self, handle: Foreign, description: Foreign) -> None:
         """Which attempt of which run it was: that is in the first event of its history alone."""
@@ -81,10 +81,10 @@ class Closings:
             break
 
     def described(self, description: Foreign) -> str | None:
-        """Of a description that the server gave: writes the receipt where no worker could."""
+        """Of a description that the server gave: writes the receipt of what is closed."""
         status = getattr(description.status, "name", None)
         known = BY_STATUS.get(status or "")
-        if known is None and status not in STATUSES_OF_WORKERS:
+        if known is None and status not in STATUSES_THAT_GO_ON:
             known = (StopCause.UNKNOWN, str(status))
         if known is None:
             return None
