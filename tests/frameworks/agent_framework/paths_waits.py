@@ -28,6 +28,11 @@ async def _asks(*, kept: bool = True) -> Any:
     return await agent(call("pay", amount=5)).run("Go.", session=AgentSession(session_id="desk-1") if kept else None)
 
 
+async def _asks_in_memory() -> Any:
+    """The framework made up the session's name: only this process has what it names."""
+    return await agent(call("pay", amount=5)).run("Go.", session=AgentSession())
+
+
 async def _answered(*, approved: bool, name: str = "pay", last: Turn | None = None) -> None:
     made, session = agent(call(name), last or say(), tools=[pay, pay_and_break]), AgentSession(session_id="desk-1")
     result = await made.run("Go.", session=session)
@@ -146,6 +151,13 @@ PATHS = [
         "Owner and deadline from the route, the session names the state.",
         ("WAITING", "tool_call"),
         _asks,
+        ROUTED,
+    ),
+    Path_(
+        "approval-in-memory",
+        "Routed, yet only this process has the session, whose name nobody gave.",
+        ("WAITING_UNROUTED", "resume_token"),
+        _asks_in_memory,
         ROUTED,
     ),
     Path_(

@@ -6,6 +6,7 @@ Names of tools are those of tools that the agent has: a name that a model made u
 from __future__ import annotations
 
 import contextlib
+import uuid
 from collections.abc import Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Self
@@ -60,6 +61,7 @@ class AgentCall(Call):
     budget: Budget | None = None
     tools: frozenset[str] = frozenset()
     session: str | None = None
+    is_kept = False  # whether the session's id leads to its state
     is_terminated = False  # by a middleware; the caller sees an ordinary answer
     is_structured = False
     stops_on_unknown = False
@@ -95,6 +97,7 @@ class AgentCall(Call):
         run.steps = run.steps or 0
         session = given.get("session")
         self.session = None if session is None else read(run, session, "session_id", str)
+        self.is_kept = session is not None and _is_kept(self.owner, session)
         run.thread_id = run.thread_id or self.session
         self.place = self.session or id(self.owner)
         last = messages[-1] if isinstance(messages, list | tuple) and messages else messages
@@ -259,15 +262,15 @@ class AgentCall(Call):
             run.pending_tool_calls = answer.pending
 
     def _ask(self, approval_id: str, content: Foreign) -> None:
-        """A request to the caller, who keeps the session that names its state.
+        """A request to the caller, who keeps the session that names its state, if that is a name by which it is kept.
 
         An agent that is a tool, or in a workflow, has a session that the caller does not see: there it names the state
         only where what is around it keeps that. Without a session, an approval of a call on this side cannot be given
         in 1.23 (`_tools.py`, `disable_approval_response_binding`); in 1.0 the messages alone are enough.
         """
         asked = asked_for(approval_id, content, self.tools)
-        is_kept = self.outer is None or self.outer.keeps_children
-        is_named = is_kept and self.session is not None and not is_personal(self.session)
+        is_seen = self.outer is None or self.outer.keeps_children
+        is_named = is_seen and self.is_kept and self.session is not None and not is_personal(self.session)
         is_lost = (
             self.session is None and asked.kind == ApprovalKind.TOOL_CALL and asked.is_local and self._is_binding()
         )
@@ -312,6 +315,20 @@ class AgentCall(Call):
         if self.model_fault is not None and self.model_fault in chain_of(error):
             return provider_cause(error) or StopCause.MODEL_FAILURE
         return StopCause.MALFORMED_CALL if self.stops_on_unknown and type(error) is KeyError else None
+
+
+def _is_kept(owner: Foreign, session: Foreign) -> bool:
+    """Whether the session's id leads to its state: the service has it, a history is stored, or the program named it.
+
+    An id that the framework made up names what only this process has. Source: `AgentSession.__init__` (`uuid4`).
+    """
+    stores = (type(each).__name__ for each in getattr(owner, "context_providers", None) or ())
+    is_stored = any(name.endswith("HistoryProvider") and not name.startswith("InMemory") for name in stores)
+    if is_stored or getattr(session, "service_session_id", None) is not None:
+        return True
+    with contextlib.suppress(ValueError, AttributeError, TypeError):
+        return uuid.UUID(session.session_id).version != 4  # noqa: PLR2004 - as the framework makes them
+    return True
 
 
 def _named(token: object) -> str | None:
