@@ -8,6 +8,7 @@ Run for each framework in its own environment. What a program can do with it is 
     ENDS      (owner, name) of those by which a run ends: whatever fails in them, it is over
     CHEAP     of WAYS those that are tried with each fault, where one takes long
     UNSEEN    of WAYS those that are no run
+    NOISE     filters for what the framework itself warns of on these ways, with and without the hook
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ _UNSEEN = getattr(_MODULE, "UNSEEN", ())
 ways = pytest.mark.parametrize("way", _MODULE.WAYS, ids=lambda way: way.__name__.strip("_"))
 cheap = pytest.mark.parametrize("way", getattr(_MODULE, "CHEAP", _MODULE.WAYS), ids=lambda way: way.__name__.strip("_"))
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::UserWarning"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings(each)
+    for each in ("ignore::UserWarning", "ignore::DeprecationWarning", *getattr(_MODULE, "NOISE", ()))
 ]
 
 
