@@ -15,7 +15,7 @@ from stopcause.receipts import capture
 
 _ARGUMENT = re.compile(r"^    (\w+): (.*(?:\n        +.*)*)", re.MULTILINE)
 _SAID = re.compile(
-    r"""(?:\bfind|\bnote|\bsay|_find)\((?:draft, )?"([a-z_]+)"|"?code"?[:=] ?"([a-z_]+)"|(?:return|,) "(validator[a-z_]+)\""""
+    r"""\b_?(?:find|note|say)\((?:draft, )?"([a-z_]+)"|"?code"?[:=] ?"([a-z_]+)"|(?:return|,) "(validator[a-z_]+)\""""
 )
 
 FINDINGS = {
