@@ -21,7 +21,7 @@ import pytest
 import stopcause
 from stopcause.errors import ConfigurationError
 from stopcause.receipts import imports, instrumentation
-from stopcause.receipts.hooks import SPECS, Spec
+from stopcause.receipts.hooks import PROGRAMS, SPECS, Spec
 from stopcause.receipts.hooks.guard import Hook
 from stopcause.receipts.testing import Recorded, recorded
 from tests.support.captured import Wrong
@@ -198,10 +198,11 @@ def test_a_hook_is_called_as_in_python_or_as_its_package(
 ) -> None:
     assert toy.is_dir()
     monkeypatch.setattr(instrumentation, "SPECS", (TOY._replace(name="to_y"),))
-    monkeypatch.setenv("STOPCAUSE_DISABLED", "to-y, langraph")
+    monkeypatch.setenv("STOPCAUSE_DISABLED", "to-y, langraph, claude-code")
 
     assert stopcause.instrument("to-y") == ()
-    assert "STOPCAUSE_DISABLED names no hook 'langraph'; there are to_y" in caplog.text
+    assert "STOPCAUSE_DISABLED names no hook 'langraph'; there are to_y, claude_code" in caplog.text
+    assert len(caplog.records) == 1
     monkeypatch.delenv("STOPCAUSE_DISABLED")
     assert stopcause.instrument("to-y") == ("to_y",)
     stopcause.uninstrument("to-y")
@@ -232,7 +233,7 @@ def test_the_list_of_hooks_and_the_folders_are_the_same() -> None:
     folder = Path(instrumentation.__file__).parent / "hooks"
     folders = {each.parent.name for each in folder.glob("*/__init__.py")}
 
-    assert folders == {spec.name for spec in SPECS} | {"claude_code"}  # that is a program, which nothing turns on
+    assert folders == {spec.name for spec in SPECS} | set(PROGRAMS)
 
 
 def test_opentelemetry_finds_us_by_the_entry_point() -> None:

@@ -45,3 +45,5 @@ SPECS = (
     Spec("strands", "strands-agents", "strands.agent.agent", "1.16", "2"),
     Spec("temporal", "temporalio", "temporalio", "1.20", "2"),
 )
+# Run by another program, and turned on by nobody here; STOPCAUSE_DISABLED turns it off all the same.
+PROGRAMS = ("claude_code",)
