@@ -22,6 +22,7 @@ PEERS = {
     "pydantic-ai": ("Logfire",),
     "smolagents": ("OpenInference",),
     "strands": ("Strands' own spans",),
+    "temporal": ("Temporal's own interceptor",),
 }
 _HERE = Path(__file__).parent
 _ROOT = _HERE.parents[1]
