@@ -1,4 +1,4 @@
-"""A workflow with one activity, client and worker in this process, the server beside it. Its own interceptor is the peer."""
+"""A workflow with one activity; client and worker are here, the server beside. Temporal's own interceptor is the peer."""
 
 from __future__ import annotations
 
@@ -9,13 +9,29 @@ import os
 import socket
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import common
 from common import main, tracer_provider
+from temporalio import activity, workflow
+from temporalio.client import Client
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 common.RUNS = 100  # a run takes longer than elsewhere: the server is asked several times
+
+
+@activity.defn
+async def look_up() -> str:
+    return "found"
+
+
+@workflow.defn
+class Calls:
+    @workflow.run
+    async def run(self) -> str:
+        return await workflow.execute_activity(look_up, start_to_close_timeout=timedelta(seconds=5))
 
 
 def server() -> str:
@@ -33,35 +49,24 @@ address = server()
 loop = asyncio.new_event_loop()
 numbers = itertools.count()
 interceptors: list[Any] = []
-clients: list[Any] = []
+working: list[Any] = []
 
 
-async def connected() -> Any:
-    """Client and worker, once; by then the variant is on."""
-    from temporalio.client import Client
-    from temporalio.worker import UnsandboxedWorkflowRunner, Worker
-    from temporal_workflow import Calls, look_up
-
-    while not clients:
+async def client() -> Any:
+    """The client, and a worker once the variant is on."""
+    while not working:
         try:
-            clients.append(await Client.connect(address, interceptors=interceptors))
-        except RuntimeError:
+            working.append(await Client.connect(address, interceptors=interceptors))
+        except RuntimeError:  # it does not listen yet
             await asyncio.sleep(0.05)
             continue
-        worker = Worker(
-            clients[0],
-            task_queue="q",
-            workflows=[Calls],
-            activities=[look_up],
-            workflow_runner=UnsandboxedWorkflowRunner(),
-        )
-        clients.append(asyncio.ensure_future(worker.run()))
-    return clients[0], Calls
+        given = {"workflows": [Calls], "activities": [look_up], "workflow_runner": UnsandboxedWorkflowRunner()}
+        working.append(asyncio.ensure_future(Worker(working[0], task_queue="q", **given).run()))
+    return working[0]
 
 
 async def run() -> object:
-    client, workflow = await connected()
-    return await client.execute_workflow(workflow.run, id=f"w-{next(numbers)}", task_queue="q")
+    return await (await client()).execute_workflow(Calls.run, id=f"w-{next(numbers)}", task_queue="q")
 
 
 def once() -> object:
@@ -77,4 +82,5 @@ def own_interceptor() -> None:
 
 main(once, {"Temporal's own interceptor": own_interceptor})
 sys.stdout.flush()
+atexit._run_exitfuncs()
 os._exit(0)  # the SDK's threads wait for a server that is gone
