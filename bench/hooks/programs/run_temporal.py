@@ -1,9 +1,8 @@
-"""A workflow with one activity; client and worker are here, the server beside. Temporal's own interceptor is the peer."""
+"""A workflow with one activity; client and worker are here, the server beside. Peer: Temporal's own interceptor."""
 
 from __future__ import annotations
 
 import asyncio
-import atexit
 import itertools
 import os
 import socket
@@ -31,21 +30,18 @@ async def look_up() -> str:
 class Calls:
     @workflow.run
     async def run(self) -> str:
-        return await workflow.execute_activity(look_up, start_to_close_timeout=timedelta(seconds=5))
+        return str(await workflow.execute_activity(look_up, start_to_close_timeout=timedelta(seconds=5)))
 
 
-def server() -> str:
+def free_port() -> str:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    program = str(Path(sys.executable).with_name("temporal"))
-    command = [program, "server", "start-dev", "--headless", "--port", port, "--log-level", "never"]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    atexit.register(process.kill)
-    return f"127.0.0.1:{port}"
+        return str(free.getsockname()[1])
 
 
-address = server()
+port = free_port()
+command = [str(Path(sys.executable).with_name("temporal")), "server", "start-dev", "--headless", "--port", port]
+server = subprocess.Popen([*command, "--log-level", "never"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 loop = asyncio.new_event_loop()
 numbers = itertools.count()
 interceptors: list[Any] = []
@@ -56,7 +52,7 @@ async def client() -> Any:
     """The client, and a worker once the variant is on."""
     while not working:
         try:
-            working.append(await Client.connect(address, interceptors=interceptors))
+            working.append(await Client.connect(f"127.0.0.1:{port}", interceptors=interceptors))
         except RuntimeError:  # it does not listen yet
             await asyncio.sleep(0.05)
             continue
@@ -82,5 +78,5 @@ def own_interceptor() -> None:
 
 main(once, {"Temporal's own interceptor": own_interceptor})
 sys.stdout.flush()
-atexit._run_exitfuncs()
+server.kill()
 os._exit(0)  # the SDK's threads wait for a server that is gone
