@@ -54,6 +54,7 @@ def test_the_limit_of_iterations_is_the_frameworks() -> None:
         ({"candidates": [{"finish_reason": SimpleNamespace(name="SAFETY")}]}, "SAFETY", (None, None)),
         (SimpleNamespace(choices=[SimpleNamespace(finish_reason="stop")], usage=None), "stop", (None, None)),
         ({"choices": []}, None, (None, None)),
+        ({"choices": [{"finish_reason": ""}]}, None, (None, None)),
         ({"usage_metadata": {"prompt_token_count": 4, "candidates_token_count": True}}, None, (4, None)),
     ],
 )
@@ -61,6 +62,23 @@ def test_what_providers_call_it(raw: object, reason: str | None, usage: tuple[in
     assert causes.finish_of(raw) == reason
     assert causes.usage_of(raw) == usage
     assert causes.FINISHES.get((reason or "stop").lower(), Finish.OTHER) is not Finish.OTHER
+
+
+@pytest.mark.parametrize(
+    ("word", "found"), [("stop", []), ("pondering", ["pondering"]), ("of a customer", [None])], ids=str
+)
+def test_a_finish_reason_that_nobody_knows_is_found(word: str, found: list[str | None]) -> None:
+    async def program() -> None:
+        await agent(say(finish=word)).run(user_msg="Go.")
+
+    stopcause.instrument("llama_index")
+    try:
+        with recorded() as receipts:
+            asyncio.run(program())
+            findings = receipts.stopped.findings or ()
+            assert [each.where for each in findings if each.code == "vocabulary_new"] == found
+    finally:
+        stopcause.uninstrument("llama_index")
 
 
 @pytest.fixture

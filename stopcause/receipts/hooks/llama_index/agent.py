@@ -14,6 +14,7 @@ from stopcause.receipts.causes import Rank
 from stopcause.receipts.hooks.llama_index import causes
 from stopcause.receipts.hooks.llama_index.call import WorkflowCall
 from stopcause.receipts.hooks.llama_index.causes import is_a
+from stopcause.receipts.identifiers import is_identifier
 from stopcause.receipts.vocabulary import Boundary, Finish, OutputShape, Sign, StopCause
 
 if TYPE_CHECKING:
@@ -79,9 +80,17 @@ class AgentCall(WorkflowCall):
         run.steps = (run.steps or 0) + 1
         run.model_errors_recovered += bool(getattr(output, "retry_messages", None))  # could not be read: asked again
         self._pending = run.pending_tool_calls = len(output.tool_calls)
-        raw = causes.finish_of(output.raw)
-        run.finish = None if raw is None else causes.FINISHES.get(raw.lower(), Finish.OTHER)
-        run.finish_raw = raw
+        self._finished(causes.finish_of(output.raw))
+
+    def _finished(self, word: str | None) -> None:
+        run = self.run
+        if word is None:
+            run.finish = run.finish_raw = None  # what an earlier turn said does not hold for this one
+            return
+        known = causes.FINISHES.get(word.lower())
+        if known is None:
+            run.find("vocabulary_new", word if is_identifier(word) else None)
+        run.finish, run.finish_raw = known or Finish.OTHER, word
 
     def _tool_returned(self, result: Foreign) -> None:
         run = self.run

@@ -121,7 +121,7 @@ def finish_of(raw: Any) -> str | None:  # noqa: ANN401 - a provider's raw answer
         for key in _FINISH_KEYS:
             value = _get(place, key)
             word = value if isinstance(value, str) else getattr(value, "name", None)
-            if isinstance(word, str):
+            if isinstance(word, str) and word:
                 return str(word)
     return None
 

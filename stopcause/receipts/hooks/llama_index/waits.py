@@ -46,7 +46,7 @@ class Wait(NamedTuple):
         kind: What is waited for.
         tool: The tool that asks.
         tool_call_id: Its call.
-        event: What the program told its readers; only allowed keys of it are read.
+        metadata: Of the event that the program told its readers, what `configure(approval_keys=...)` names.
         approval_id: Ours, once it is a wait.
         origin: The approval of the run that this one resumes.
         expires: Seconds since the epoch at which `wait_for_event` gives up.
@@ -56,7 +56,7 @@ class Wait(NamedTuple):
     kind: ApprovalKind = ApprovalKind.INPUT_REQUIRED
     tool: str | None = None
     tool_call_id: str | None = None
-    event: Any = None
+    metadata: Mapping[str, Any] | None = None
     approval_id: str | None = None
     origin: str | None = None
     expires: float | None = None
@@ -92,7 +92,7 @@ class Waits:
 
     def asked(self, event: Foreign) -> None:
         """A step returned an `InputRequiredEvent`."""
-        self._open.append(Wait(event=event))
+        self._open.append(Wait(metadata=self._allowed(event)))
 
     def waited(self, added: Foreign, tool: tuple[str | None, str | None]) -> None:
         """A step called `ctx.wait_for_event`. It is called again each time its step is, with the same id."""
@@ -100,7 +100,14 @@ class Waits:
             return
         is_human = is_a(added.event_type, "HumanResponseEvent") or is_a(type(added.waiter_event), "InputRequiredEvent")
         kind = ApprovalKind.INPUT_REQUIRED if is_human else ApprovalKind.EXTERNAL
-        self._open.append(Wait(added.waiter_id, kind, *tool, event=added.waiter_event))
+        self._open.append(Wait(added.waiter_id, kind, *tool, metadata=self._allowed(added.waiter_event)))
+
+    def _allowed(self, event: Foreign) -> dict[str, Any] | None:
+        """Of an event's fields, declared ones and others, those that may be told: the rest is content and not kept."""
+        keys = self._run.config.approval_keys.values()
+        if event is None or not keys:
+            return None
+        return {key: value for key, value in {**event.__dict__, **dict(event.items())}.items() if key in keys}
 
     def expires(self, key: str, seconds: float) -> None:
         """The framework will end this wait by itself."""
@@ -142,7 +149,7 @@ class Waits:
         self._run.waiting(
             begun.approval_id, wait.kind, tool=wait.tool, tool_call_id=wait.tool_call_id,
             expires_at=datetime.fromtimestamp(min(moments), UTC) if moments else None,
-            resumable=True if self.is_kept else None, metadata=_metadata(wait.event), at_once=True,
+            resumable=True if self.is_kept else None, metadata=wait.metadata, at_once=True,
         )  # fmt: skip
         return begun
 
@@ -206,8 +213,3 @@ def digest(state: Mapping[str, Any]) -> str:
 
 def _kind(event_type: object) -> ApprovalKind:
     return ApprovalKind.INPUT_REQUIRED if is_a(event_type, "HumanResponseEvent") else ApprovalKind.EXTERNAL
-
-
-def _metadata(event: Foreign) -> dict[str, Any] | None:
-    """The fields of an event by their names, declared ones and others."""
-    return None if event is None else {**event.__dict__, **dict(event.items())}
