@@ -43,8 +43,12 @@ def lines(framework: str) -> str:
 
 
 def all_lines() -> str:
-    """Those of every framework, under its title."""
-    return "\n\n".join(f"{TITLES[spec.name]}:\n\n{lines(spec.name)}" for spec in SPECS)
+    """Those of every framework, under its title, which leads to its page."""
+    return "\n\n".join(f"[{TITLES[spec.name]}]({_page(spec)}):\n\n{lines(spec.name)}" for spec in SPECS)
+
+
+def _page(spec: Spec) -> str:
+    return f"docs/frameworks/{_dashed(spec.name)}.md"
 
 
 def versions() -> str:
