@@ -56,7 +56,7 @@ class Call:
 
     def __del__(self) -> None:
         if not self.is_over:
-            with self.hook.guard("dropped"):
+            with self.hook.ending("dropped", self.run):
                 self.run.closed_by = "garbage_collection"
                 self.left()
 

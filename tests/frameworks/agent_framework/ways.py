@@ -220,7 +220,6 @@ WAYS = [
     _graph_refuses, _chat, _plans,
 ]  # fmt: skip
 UNSEEN = [_graph_refuses]  # before anything begins
-UNCLOSED = [] if hasattr(ResponseStream, "close") else [_leaves]
 Way = Callable[[Seen], Any]
 
 
