@@ -30,7 +30,8 @@ COUNT, DAYS = 200, 3  # runs a day
 RECORDS, RUNS = DAYS * COUNT * 29 // 10, DAYS * COUNT
 DEEDS = ("ingest", "settle", "rejudge", "snapshot", "parquet", "backup", "forget", "migrate")
 
-# Says `ready` when everything is loaded and open, then does its deed; says after each batch what is acknowledged.
+# Says `ready` when everything is loaded and open, does its deed when it is told to, and says after each batch what is
+# acknowledged.
 CHILD = """
 import sys
 from pathlib import Path
@@ -44,15 +45,18 @@ deed, path, out = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
 later = days.NOW + 60 * days.DAY
 if deed == "migrate":
     print("ready", flush=True)
+    sys.stdin.readline()
     DuckStore.open(path).close()
 elif deed == "forget":
     with owned(path) as (store, spool):
         print("ready", flush=True)
+        sys.stdin.readline()
         retention.forget(store, spool, days.DAY_ONE.replace(hour=0) + 2 * days.DAY)
 else:
     policy = days.OTHER_POLICY if deed == "rejudge" else days.DEFAULT_POLICY
     keeper = days.Keeper.open(path, policy, days.NOW)
     print("ready", flush=True)
+    sys.stdin.readline()
     if deed == "ingest":
         lines, done = list(days.runs_of(9, 600)), 0
         for first in range(0, len(lines), 97):
@@ -89,10 +93,13 @@ class Killed(NamedTuple):
 def run(deed: str, path: Path, out: Path, after_s: float | None) -> Killed:
     """Lets a process do it, and kills it so long after it was ready; None lets it end."""
     command = [sys.executable, "-c", CHILD, deed, str(path), str(out)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as child:
+    environment, pipe = {**os.environ, "PYTHONPATH": str(ROOT)}, subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment) as child:
+        assert child.stdin is not None
         assert child.stdout is not None
         assert child.stdout.readline() == "ready\n", child.communicate()
+        child.stdin.write("go\n")  # it does not begin while this process still sleeps
+        child.stdin.flush()
         began = time.monotonic()
         if after_s is not None:
             time.sleep(after_s)
@@ -230,13 +237,15 @@ def test_nothing_is_lost_doubled_or_half_there_after_kills(
     path = copied(source, place)
     takes = run(deed, path, place / "out", None).lived_s
     in_time, latest = 0, takes
-    for _ in range(rounds):
+    for number in range(4 * rounds):
         path = copied(source, place)
         killed = run(deed, path, place / "out", chance.uniform(0, latest))
         in_time += (was := "done" not in killed.said)
         latest = min(takes, latest * (1.25 if was else 0.7))  # a process that ends slowly is done before it ends
         CHECKS[deed](path, place / "out", killed)
-    print(f"{deed}: {rounds} kills, {in_time} of them before it was done ({takes:.2f} s)")  # noqa: T201
+        if number + 1 >= rounds and in_time >= rounds // 4:  # on a busy machine the first moments may all come too late
+            break
+    print(f"{deed}: {number + 1} kills, {in_time} of them before it was done ({takes:.2f} s)")  # noqa: T201
     assert in_time >= rounds // 4
 
 
