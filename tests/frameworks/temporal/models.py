@@ -121,6 +121,7 @@ async def _until(client: Client, workflow_id: str, is_so: Callable[[Any], bool])
 
 def _rests(described: Any, hangs: int) -> bool:
     has_begun = described.workflow_execution_info.history_length > _BEGUN
-    waits = [each.state for each in described.pending_activities] == [_RUNS] * hangs
+    running = [(each.activity_type.name, each.state) for each in described.pending_activities]
+    waits = running == [("hangs", _RUNS)] * hangs
     is_open = described.workflow_execution_info.status == _OPEN
     return is_open and has_begun and waits and not described.HasField("pending_workflow_task")

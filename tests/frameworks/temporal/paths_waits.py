@@ -77,10 +77,9 @@ def answers_two(*names: str) -> Any:
     async def way(client: Client, how: How) -> None:
         handle = await started(client, how, asking.AsksTwo)
         for name in names:
+            await rests(client, how["id"])  # each answer in a task of its own
             await handle.signal(asking.AsksTwo.decide, args=[name, True])
-            await asyncio.sleep(0.1)
-        if len(names) > 1:
-            await handle.result()
+        await (handle.result() if len(names) > 1 else rests(client, how["id"]))
 
     return way
 
