@@ -349,6 +349,11 @@ class Notes:
             self.find("refused_value", f"{method}.{name}")
             log.warning("stopcause: %s() has no %s; the rest of the call holds", method, name)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it has begun and has no receipt yet: after it nothing more is told of the run itself."""
+        return self.is_started and not self.is_closed
+
     def find(self, code: str, where: str | None) -> None:
         """Something that the writer itself noticed: a code and a place, once each."""
         if (code, where) not in self.findings and len(self.findings) < MOST_NOTED:
@@ -358,7 +363,7 @@ class Notes:
     def note(self, code: str, where: str | None = None) -> None:
         """The same of a run that is open and may stay so: recorded at once, and again in its receipt."""
         self.find(code, where)
-        if self.writer is not None and self.is_started:
+        if self.writer is not None and self.is_open:
             self.writer.noted(self, code, where, time.time_ns())
 
 

@@ -82,32 +82,36 @@ class Waits(Notes):
         ):  # fmt: skip
             if given is not None and taken is None:
                 self.find("refused_value", f"waiting.{name}")
-        if any(each["approval_id"] == named for each in self.waits):
-            self.waits = tuple(each for each in self.waits if each["approval_id"] != named)
-        if len(self.waits) < MOST_NOTED:
-            wait = {
-                "approval_id": named or f"{self.run_id[:180]}/approval-{len(self.waits) + 1}",
-                "kind": known,
-                "tool": tool,
-                "tool_call_id": tool_call_id,
-                "raised_by": raised_by,
-                "owner": owner,
-                "deadline": deadline,
-                "expires_at": expires_at,
-                "resume_token": resume_token,
-                "resumable": resumable,
-                "at_ns": time.time_ns() if asked is None else asked,
-            }
-            if at_once:
-                wait["at_once"] = True
-            if self.config.approval_keys:
-                wait |= _allowed(self.config.approval_keys, metadata)
-            self.waits += (wait,)
-            if at_once and self.writer is not None and self.is_started:
-                self.writer.asked(self, wait)
-        else:
-            self.find("approvals_cut", None)
+        wait = {
+            "approval_id": named,
+            "kind": known,
+            "tool": tool,
+            "tool_call_id": tool_call_id,
+            "raised_by": raised_by,
+            "owner": owner,
+            "deadline": deadline,
+            "expires_at": expires_at,
+            "resume_token": resume_token,
+            "resumable": resumable,
+            "at_ns": time.time_ns() if asked is None else asked,
+        }
+        if at_once:
+            wait["at_once"] = True
+        if self.config.approval_keys:
+            wait |= _allowed(self.config.approval_keys, metadata)
+        self._keep(wait)
         self.say(_WAIT_CAUSES.get(known, StopCause.APPROVAL_PENDING), Rank.SIGNAL, boundary)
+
+    def _keep(self, wait: dict[str, Any]) -> None:
+        """The newest of each id, up to a bound. One that is to be told at once is, while there is a run that waits."""
+        self.waits = tuple(each for each in self.waits if each["approval_id"] != wait["approval_id"])
+        if len(self.waits) >= MOST_NOTED:
+            self.find("approvals_cut", None)
+            return
+        wait["approval_id"] = wait["approval_id"] or f"{self.run_id[:180]}/approval-{len(self.waits) + 1}"
+        self.waits += (wait,)
+        if "at_once" in wait and self.writer is not None and self.is_open:
+            self.writer.asked(self, wait)
 
     @harmless
     def resumed(

@@ -13,6 +13,7 @@ import inspect
 import logging
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,10 +27,9 @@ from stopcause.receipts.testing import recorded
 from tests.frameworks.marks import MARKS
 
 _FRAMEWORK = os.environ["STOPCAUSE_FRAMEWORK"]
-try:
-    _MODULE: Any = importlib.import_module(f"tests.frameworks.{_FRAMEWORK}.doors")
-except ModuleNotFoundError:
+if not (Path(__file__).parent / _FRAMEWORK / "doors.py").exists():  # one that is there and cannot be imported fails
     pytest.skip("its own test_canary has them", allow_module_level=True)
+_MODULE: Any = importlib.import_module(f"tests.frameworks.{_FRAMEWORK}.doors")
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::UserWarning"),

@@ -124,6 +124,16 @@ def test_a_finding_of_an_open_run_is_on_record_at_once(receipts: Recorded) -> No
         assert [(each.code, each.where) for each in sign.findings or ()] == [("task_failed", "ValueError")]
 
 
+def test_after_its_receipt_a_run_asks_and_notes_nothing(receipts: Recorded) -> None:
+    with stopcause.run("a") as run:
+        pass
+    run.waiting("q-1", at_once=True)
+    run.note("task_failed")
+
+    assert [type(each) for each in receipts.records] == [model.RunStarted, model.RunStopped]
+    assert verdict_of(receipts) == ("FALSE_COMPLETE", "no_contract")
+
+
 def test_what_ran_was_another_run_s_than_the_one_that_is_resumed(receipts: Recorded) -> None:
     with stopcause.run("a", resumes="r-2") as run:
         run.executed("q-1", "r-1")

@@ -87,7 +87,7 @@ class Scripted(FunctionCallingLLM):
         return {"messages": chat_history or []}
 
     def chat(self, *_: Any, **__: Any) -> Any:
-        raise NotImplementedError
+        raise AssertionError("agents ask for streams of chat with tools, and for nothing else")
 
     stream_chat = complete = stream_complete = chat
 
