@@ -171,7 +171,7 @@ def read(update: Foreign) -> Update:
 def word(state: Foreign) -> str | None:
     """A state as the word of 0.3, from the word or number of either version; one that is none comes back as it is."""
     value = getattr(state, "value", state)  # 0.3 has an enum of strings
-    if isinstance(value, int):
+    if isinstance(value, int) and not isinstance(value, bool):
         return _BY_NUMBER.get(value, str(value))
     if not isinstance(value, str):
         return None

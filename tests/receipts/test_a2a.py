@@ -215,3 +215,8 @@ def test_an_id_that_is_not_told_as_it_is_resumes_nothing(task_id: str) -> None:
     (wait,) = stopped("input-required", task_id=task_id).approvals or ()
 
     assert wait.resume_token is None
+
+
+@pytest.mark.parametrize("state", [True, False, None, [], 1.5, float("nan")])
+def test_what_is_no_state_is_none(state: object) -> None:
+    assert a2a.word(state) is None
