@@ -104,11 +104,13 @@ class Waits(Notes):
 
     def _keep(self, wait: dict[str, Any]) -> None:
         """The newest of each id, up to a bound. One that is to be told at once is, while there is a run that waits."""
-        self.waits = tuple(each for each in self.waits if each["approval_id"] != wait["approval_id"])
+        named = wait["approval_id"]
+        if any(each["approval_id"] == named for each in self.waits):  # else nothing is put back that threads may add to
+            self.waits = tuple(each for each in self.waits if each["approval_id"] != named)
         if len(self.waits) >= MOST_NOTED:
             self.find("approvals_cut", None)
             return
-        wait["approval_id"] = wait["approval_id"] or f"{self.run_id[:180]}/approval-{len(self.waits) + 1}"
+        wait["approval_id"] = named or f"{self.run_id[:180]}/approval-{len(self.waits) + 1}"
         self.waits += (wait,)
         if "at_once" in wait and self.writer is not None and self.is_open:
             self.writer.asked(self, wait)
