@@ -5,6 +5,7 @@
     +-- InputError            input that cannot be read at all (bad lines are not errors: they are set aside)
     +-- ConfigurationError    `configure` was told something that it cannot use; names the parameter
     +-- PolicyError           a policy that cannot be used; `problems` name place, fault and way out
+    +-- ResumeRefusedError    answers to a paused AG-UI thread that may not be sent; `findings` say why
     +-- StoreError
     |   +-- StoreInUseError   another process owns the store; says who, and what to do
     |   +-- StoreVersionError a store that a newer stopcause wrote
@@ -20,7 +21,7 @@ the query, to the person who wrote it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class StopcauseError(Exception):
@@ -59,6 +60,14 @@ class PolicyError(StopcauseError):
     def __init__(self, problems: tuple[Problem, ...]) -> None:
         super().__init__("; ".join(f"{p.place}: {p.message}" for p in problems))
         self.problems = problems
+
+
+class ResumeRefusedError(StopcauseError):
+    """Answers that were not sent. `findings` are values of `stopcause.agui.findings`; no answer is in them."""
+
+    def __init__(self, message: str, findings: tuple[Any, ...] = ()) -> None:
+        super().__init__(message)
+        self.findings = findings
 
 
 class StoreError(StopcauseError):

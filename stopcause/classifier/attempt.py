@@ -181,6 +181,22 @@ def progress_at(useful: Sequence[datetime], stop: model.RunStopped | None, skew:
     return max(signs, default=None)
 
 
+def silence(own: AttemptRecords, stop: model.RunStopped | None) -> timedelta | None:
+    """For how long a stream had given no sign when it ended; None where no sign is known, or it is no stream's end.
+
+    A sign is a record, and what the receipt says of progress: bytes count here, since silence is what is asked for.
+    """
+    if stop is None or stop.boundary is not vocabulary.Boundary.EVENT_STREAM:
+        return None
+    signs = [each.at for each in own.records if isinstance(each, _SIGNS) and each.at <= stop.at]
+    if stop.progress is not None and stop.progress.last_at is not None:
+        signs.append(min(stop.progress.last_at, stop.at))
+    return stop.at - max(signs) if signs else None
+
+
+_SIGNS = model.RunStarted | model.RunProgress
+
+
 def has_late_signs(useful: Sequence[datetime], stop: model.RunStopped | None, skew: timedelta) -> bool:
     """Whether something useful happened after the stop."""
     return bool(useful) and stop is not None and any(at > stop.at + skew for at in useful)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from stopcause.classifier import approvals, evidence, terminals
@@ -23,6 +23,7 @@ from stopcause.classifier.attempt import (
     lease_end,
     progress_at,
     says_progress,
+    silence,
     started_at,
     step_limits_of,
     subject_of,
@@ -95,6 +96,7 @@ class Facts(NamedTuple):
     waits: tuple[approvals.Wait, ...]
     progress_at: datetime | None  # the last useful sign
     progress_known: bool
+    silence: timedelta | None  # before the end of a stream
     effects: Mapping[str, frozenset[str]]  # subject -> effect keys that were confirmed
     proof: evidence.Proof
     late_signs: bool  # useful signs after the stop
@@ -213,6 +215,7 @@ def facts_of(run: Run, attempt: int, policy: Policy, now: datetime, resumers: Se
         waits=waits,
         progress_at=progress_at(own.useful, stop, skew),
         progress_known=bool(own.useful) or (stop is not None and says_progress(stop.progress)),
+        silence=silence(own, stop) if cause is StopCause.STREAM_TRUNCATED else None,
         effects=evidence.effects(looks) if looks else _NO_EFFECTS,
         proof=proof,
         late_signs=has_late_signs(own.useful, stop, skew),

@@ -157,7 +157,14 @@ def stuck(facts: Facts, gone: Voided) -> Match | None:
         return Match(StopCause.TIME_LIMIT, ("stop_cause", "progress"), findings=unknown)
     if stands and facts.cause in vocabulary.NO_PROGRESS:
         return Match(facts.cause or "", ("stop_cause", *_named(facts, "reason_code")))
-    return _approval_over(facts, gone)
+    return _approval_over(facts, gone) or (_fell_silent(facts) if stands else None)
+
+
+def _fell_silent(facts: Facts) -> Match | None:
+    """A stream that was cut off after it had been silent for so long that nobody was working any more."""
+    if facts.silence is None or facts.silence < facts.policy.defaults.stuck_after:
+        return None
+    return Match("lease_expired", ("stop_cause", "run.progress"))
 
 
 def _approval_over(facts: Facts, gone: Voided) -> Match | None:
@@ -183,7 +190,7 @@ STUCK = Rule(
     reasons=("time_limit", "loop_guard", "retry_storm", "lease_expired", "approval_expired"),
     action="Read the last progress record; try one recovery with a limit.",
     retry="check_first; safe when no tool was called",
-    cases=("A10", "C46", "C48", "P02b", "P17a"),
+    cases=("A10", "C46", "C48", "P02b", "P17a", "P36b"),
     match=stuck,
 )
 

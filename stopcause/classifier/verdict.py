@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from stopcause.receipts.vocabulary import StopCause, Word
 
-CLASSIFIER_VERSION = "2"
+CLASSIFIER_VERSION = "3"
 
 
 class VerdictName(Word):

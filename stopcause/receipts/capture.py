@@ -20,6 +20,7 @@ from typing import Any, TypeVar, overload
 from stopcause import settings
 from stopcause.receipts import configuration, streams
 from stopcause.receipts.configuration import Configuration, Sink, Validator
+from stopcause.receipts.records import Draft
 from stopcause.receipts.run import Run, current
 from stopcause.receipts.writer import Writer, flush_all
 
@@ -211,6 +212,20 @@ def begin(
             made.be_child_of(outer)
     made.adapter, made.framework, made.framework_version = adapter, framework, version
     return made
+
+
+def tell(drafts: list[Draft], *, is_receipt: bool = False) -> None:
+    """Hands over records of a run that is watched from outside, as mappings in the wire format. They now belong here.
+
+    What the wire does not take is mended behind, as in a run's own records. Nothing happens where hooks are off.
+    """
+    if (to := writer()) is not None:
+        to.told(drafts, is_receipt=is_receipt)
+
+
+def configured_now() -> Configuration:
+    """What holds for a run that begins now."""
+    return _config
 
 
 def current_run() -> Run | None:

@@ -114,6 +114,10 @@ class Writer:
         """A finding that must not wait for the run's end."""
         self._put((self._note, run, code, where, at_ns))
 
+    def told(self, drafts: list[Draft], *, is_receipt: bool) -> None:
+        """Records of a run that somebody watches from outside, made already."""
+        self._put((self._tell, drafts), is_receipt=is_receipt)
+
     def outcome(
         self, run: Notes, fields: Draft, at_ns: int, issuer: str | None = None, code: str | None = None
     ) -> None:
@@ -293,6 +297,9 @@ class Writer:
                 if decision is not None
             ]
         return made
+
+    def _tell(self, drafts: list[Draft]) -> list[Draft]:
+        return drafts
 
     def _follow(self, run: Run) -> list[Draft]:
         self._open.add(run)
