@@ -93,11 +93,13 @@ CARDS = (
     Card("R58", "RESUME_NOTHING_OPEN", C, MUST, "answers, and nothing is open"),
     Card("R59", "PAYLOAD_SCHEMA_MISMATCH", C, SHOULD, "the payload does not fit responseSchema"),
     Card("R59", "SCHEMA_UNREADABLE", P, WARN, "a responseSchema that cannot be used: no payload is held against it"),
+    Card("R59", "PAYLOAD_TOO_LARGE", C, SHOULD, "a payload too large to be held against responseSchema"),
     Card("R61", "RESERVED_KEY", C, MUST, "an answer's metadata uses the key `ag-ui`"),
     Card("R62", "EDITS_NOT_OFFERED", C, MUST, "editedArgs, and the schema does not offer edits"),
     Card("R63", "ANSWER_CHANGED", C, MUST, "an interrupt that was answered is answered again in another way"),
     Card("R63", "REPLAY", C, NOTE, "the same answers once more; they must not act again"),
     Card("R64", "ANSWER_FATE_UNKNOWN", A, WARN, "an answer was sent and its stream broke off"),
+    Card("R64", "ANSWER_UNDER_WAY", A, NOTE, "an answer was sent, and its run has not ended"),
     Card("R65", "GUARD_STATE_UNREADABLE", C, MUST, "what the guard knew cannot be read: nothing can be checked"),
     Card("R65", "INPUT_UNREADABLE", C, MUST, "this is no RunAgentInput"),
     # The answers, once they were received
