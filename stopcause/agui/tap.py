@@ -1,0 +1,246 @@
+"""What both taps share: a request and its response are watched as they pass, and leave records. No HTTP library here.
+
+`Tap` is one place where AG-UI passes: its agent's name, and what it knows of the threads. `Passage` is one request with
+its response. Their callers hand every byte on first and show it here afterwards; what fails here costs records only.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Concatenate, ParamSpec
+
+from stopcause.agui import told
+from stopcause.agui.frames import Event, Frames
+from stopcause.agui.inputs import read_input
+from stopcause.agui.ledger import Ledger
+from stopcause.agui.lifecycle import Watch
+from stopcause.agui.values import Begun, Input, Json, RunSeen
+from stopcause.receipts import capture, process
+from stopcause.receipts.vocabulary import Sign
+
+if TYPE_CHECKING:
+    from stopcause.agui.guard import ResumeGuard
+
+log = logging.getLogger("stopcause")
+
+ADAPTER = "stopcause.agui"
+MOST_ASKED = 10 * 2**20  # bytes of a request's body; the input of a longer one is not read
+_STREAMS = frozenset({"text/event-stream", "application/x-ndjson", "application/ndjson", "application/jsonl"})
+_PROTOBUF = "application/vnd.ag-ui.event+proto"
+_REFUSED = range(400, 600)  # below, the answer is on its way: a redirect is no refusal
+_PROGRESS_S = 10.0  # at most one sign of life in so many seconds
+_SIGNS = {
+    "TEXT_MESSAGE_CONTENT": Sign.OUTPUT,
+    "TEXT_MESSAGE_CHUNK": Sign.OUTPUT,
+    "STATE_SNAPSHOT": Sign.STATE_CHANGE,
+    "STATE_DELTA": Sign.STATE_CHANGE,
+    "TOOL_CALL_RESULT": Sign.TOOL_RESULT,
+}
+_BY_WORTH = (Sign.HEARTBEAT, Sign.OUTPUT, Sign.STATE_CHANGE, Sign.TOOL_RESULT)
+_P = ParamSpec("_P")
+_said: set[object] = set()  # what this process has been told once
+
+
+def quiet(method: Callable[Concatenate[Passage, _P], None]) -> Callable[Concatenate[Passage, _P], None]:
+    """What is ours never raises into the host. Where it fails, this passage is watched no more."""
+
+    @functools.wraps(method)
+    def called(self: Passage, /, *args: _P.args, **kwargs: _P.kwargs) -> None:
+        if self.is_over:
+            return
+        try:
+            method(self, *args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - whatever a stream of anybody's makes of it
+            self.is_over = True
+            failed(method.__name__, error)
+
+    return called
+
+
+def failed(where: str, error: Exception) -> None:
+    """Something of ours went wrong: said once a process for each type, and on the next record."""
+    with contextlib.suppress(Exception):  # a log handler of the host's, say
+        once(type(error), "stopcause: an AG-UI stream is watched no more (%s in %s)", type(error).__name__, where)
+        if (writer := capture.writer()) is not None:
+            writer.say("hook_failed", f"{ADAPTER}:{where}")
+
+
+def once(what: object, message: str, *words: object) -> None:
+    """A warning that this process is given once."""
+    if what not in _said:
+        _said.add(what)
+        log.warning(message, *words)
+
+
+def json_of(body: bytes) -> Json:
+    """What a body says, or None where it is no JSON, or so deep that nobody reads it."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+class Tap:
+    """One place where AG-UI passes: a middleware, or a transport.
+
+    Args:
+        agent: What the agent is called.
+        guard: The consumer's, which is told what the streams say.
+        is_home: Whether the runs live in this process: then its end is theirs.
+    """
+
+    def __init__(self, agent: str | None = None, *, guard: ResumeGuard | None = None, is_home: bool = False) -> None:
+        self.agent, self.guard, self.is_home = agent, guard, is_home
+        self._ledger = Ledger()
+        self._lock = threading.Lock()  # of the ledger: a transport is used from many threads
+
+    def __reduce__(self) -> tuple[Callable[[], Tap], tuple[()]]:
+        """A copy has eyes of its own: it knows nothing of what this one saw."""
+        return functools.partial(type(self), self.agent, guard=self.guard, is_home=self.is_home), ()
+
+    def passage(self) -> Passage | None:
+        """One request and its response; None where nobody wants to know of it."""
+        try:
+            tells = not capture.is_off("agui")
+            return Passage(self, tells=tells) if tells or self.guard is not None else None
+        except Exception as error:  # noqa: BLE001 - a fault of ours
+            failed("passage", error)
+            return None
+
+    def begun(self, run: Begun, *, tells: bool) -> None:
+        """A run was seen to begin."""
+        with self._lock:
+            link = self._ledger.begun(run)
+        if tells:
+            capture.tell(told.begun_records(run, link, self.source()))
+        if self.guard is not None:
+            self.guard.saw(run)
+
+    def ended(self, run: RunSeen, *, tells: bool) -> None:
+        """A run was seen to end, perhaps for the second time."""
+        with self._lock:
+            link = self._ledger.ended(run)
+        if tells:
+            capture.tell(told.ended_records(run, link, self.source()), is_receipt=True)
+        if self.guard is not None:
+            self.guard.saw(run)
+
+    def source(self) -> told.Source:
+        """What holds for records that are made now."""
+        now = capture.configured_now()
+        return told.Source(
+            agent=self.agent, service=now.service, environment=now.environment, labels=now.labels, lease_s=now.lease_s,
+            process=process.identity() if self.is_home else None, route_of=now.route_of,
+        )  # fmt: skip
+
+
+class Passage:
+    """One request and its response. Its methods never raise.
+
+    Attributes:
+        is_over: Nothing more is wanted of it.
+        given: The input, where somebody has read it before it was sent.
+    """
+
+    def __init__(self, tap: Tap, *, tells: bool) -> None:
+        self.is_over = False
+        self.given: Input | None = None
+        self._tap, self._tells = tap, tells
+        self._asked: list[bytes] = []
+        self._size = 0
+        self._frames: Frames | None = None
+        self._watch: Watch | None = None
+        self._run: Begun | None = None  # that is open
+        self._sign = Sign.HEARTBEAT
+        self._told_at = 0.0
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether what comes from here on is to be shown."""
+        return self._frames is not None and not self.is_over
+
+    @quiet
+    def asked(self, chunk: bytes) -> None:
+        """A part of the request's body, kept as it is until the response begins."""
+        self._size += len(chunk)
+        if self._size <= MOST_ASKED:
+            self._asked.append(chunk)
+        else:
+            self._asked.clear()
+
+    @quiet
+    def answered(self, status: int, content_type: str, encoding: str) -> None:
+        """The response begins. One that is neither a refusal nor a stream of events is of no interest."""
+        media = content_type.partition(";")[0].strip().lower()
+        if media in _STREAMS and status not in _REFUSED and encoding in ("", "identity"):
+            self._frames = Frames()
+            return
+        self.is_over = True
+        if status in _REFUSED:
+            self._refused(status)
+        elif media in _STREAMS or media == _PROTOBUF:
+            once(media, "stopcause: an AG-UI stream that is compressed or protobuf is passed on and not read")
+
+    def _refused(self, status: int) -> None:
+        if (given := self._input()) is not None:
+            self._tell(Watch(given, http_status=status).close(_now()))
+
+    @quiet
+    def passed(self, chunk: bytes) -> None:
+        """A part of the stream, which has been handed on."""
+        if self._frames is not None:
+            self._take(self._frames.feed(chunk))
+
+    @quiet
+    def ended(self, *, left_by_reader: bool = False) -> None:
+        """Nothing more comes: the stream is over, or its reader has left it."""
+        if self._frames is not None:
+            self._take(self._frames.end())
+            self._tell(self._watching().close(_now(), left_by_reader=left_by_reader))
+        self.is_over = True
+
+    def _watching(self) -> Watch:
+        """Made at the stream's first byte: by then the whole input has been sent."""
+        if self._watch is None:
+            self._watch = Watch(self._input())
+        return self._watch
+
+    def _input(self) -> Input | None:
+        """The input, where the request was one. What else it said is let go here."""
+        body, self._asked = b"".join(self._asked), []
+        return read_input(json_of(body)) if body else self.given
+
+    def _take(self, events: list[Event]) -> None:
+        watch, at = self._watching(), _now()
+        for event in events:
+            if seen := watch.take(event, at):
+                self._tell(seen)
+            if not isinstance(event, tuple) and (sign := _SIGNS.get(event.get("type"))) is not None:  # type: ignore[arg-type]
+                self._sign = max(sign, self._sign, key=_BY_WORTH.index)
+        if self._run is not None and time.monotonic() - self._told_at >= _PROGRESS_S:
+            self._progressed(self._run, at)
+
+    def _progressed(self, run: Begun, at: datetime) -> None:
+        if self._tells:
+            capture.tell([told.progress_record(run, self._sign, at, self._tap.source())])
+        self._sign, self._told_at = Sign.HEARTBEAT, time.monotonic()
+
+    def _tell(self, seen: tuple[Begun | RunSeen, ...]) -> None:
+        for run in seen:
+            if isinstance(run, Begun):
+                self._run, self._sign, self._told_at = run, Sign.HEARTBEAT, time.monotonic()
+                self._tap.begun(run, tells=self._tells)
+            else:
+                self._run = None
+                self._tap.ended(run, tells=self._tells)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

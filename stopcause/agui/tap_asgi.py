@@ -1,0 +1,111 @@
+"""The agent's side: ASGI middleware that watches the streams of an AG-UI agent as they leave, and writes receipts.
+
+    app = AguiMiddleware(app, agent="invoice-agent")
+    app.add_middleware(AguiMiddleware, agent="invoice-agent")  # Starlette, FastAPI
+
+It is a plain ASGI application around another: nothing is imported, buffered or changed. Compression belongs outside of
+it (`GZipMiddleware` added after it): a stream that is compressed already is passed on and not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from fnmatch import fnmatchcase
+from typing import Any
+
+from stopcause.agui.tap import Passage, Tap
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_DESCRIBING = frozenset({b"content-type", b"content-encoding"})
+_BROKEN = 500  # what a server answers where its application raises before it does
+
+
+class AguiMiddleware:
+    """Receipts for the runs of an AG-UI agent, from the streams that it sends.
+
+    Args:
+        app: Any ASGI application. What is not a POST answered by a stream of events passes at no cost.
+        agent: What the agent is called in the receipts.
+        paths: Patterns of the paths to watch, as `/agents/*`; without them all are.
+    """
+
+    def __init__(self, app: App, agent: str | None = None, *, paths: Iterable[str] = ()) -> None:
+        self.app = app
+        self._paths = tuple(paths)
+        self._tap = Tap(agent, is_home=True)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One connection."""
+        passage = self._passage(scope)
+        if passage is None:
+            await self.app(scope, receive, send)
+        else:
+            await _Wires(passage, receive, send).run(self.app, scope)
+
+    def _passage(self, scope: Scope) -> Passage | None:
+        if scope["type"] != "http" or scope["method"] != "POST":
+            return None
+        path = scope["path"]
+        if self._paths and not any(fnmatchcase(path, each) for each in self._paths):
+            return None
+        return self._tap.passage()
+
+
+class _Wires:
+    """Between the server and the application, for one request: every message goes on as it is, then it is looked at."""
+
+    def __init__(self, passage: Passage, receive: Receive, send: Send) -> None:
+        self._passage, self._receive, self._send = passage, receive, send
+        self._is_answered = self._is_left = False
+
+    async def run(self, app: App, scope: Scope) -> None:
+        """The application, to its end: only then is it known that it sends no more."""
+        try:
+            await app(scope, self.receive, self.send)
+        except Exception:
+            if not self._is_answered:
+                self._passage.answered(_BROKEN, "", "")
+            raise
+        except BaseException:  # cancelled, by the server or by whoever waits no more
+            self._is_left = True
+            raise
+        finally:
+            self._passage.ended(left_by_reader=self._is_left)
+
+    async def receive(self) -> Message:
+        """As the server's."""
+        message = await self._receive()
+        kind = message["type"]
+        if kind == "http.request":
+            self._passage.asked(message.get("body", b""))
+        elif kind == "http.disconnect":
+            self._is_left = True  # the application may still go on, and finish: its own end counts
+        return message
+
+    async def send(self, message: Message) -> None:
+        """As the server's."""
+        try:
+            await self._send(message)
+        except BaseException:
+            self._is_left = True
+            raise
+        kind = message["type"]
+        if kind == "http.response.body":
+            if body := message.get("body", b""):
+                self._passage.passed(body)
+            if not message.get("more_body", False):
+                self._passage.ended()
+        elif kind == "http.response.start":
+            self._is_answered = True
+            self._passage.answered(message["status"], *_described(message.get("headers", ())))
+
+
+def _described(headers: Iterable[tuple[bytes, bytes]]) -> tuple[str, str]:
+    """The content's type and encoding; servers and frameworks write names in any case."""
+    found = {name.lower(): value.decode("latin-1") for name, value in headers if name.lower() in _DESCRIBING}
+    return found.get(b"content-type", ""), found.get(b"content-encoding", "")

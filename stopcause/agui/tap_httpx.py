@@ -1,0 +1,235 @@
+"""The consumer's side: httpx transports that watch the streams of an AG-UI agent as they arrive, and write receipts.
+
+    client = httpx.AsyncClient(transport=AsyncAguiTransport(httpx.AsyncHTTPTransport(), agent="invoice-agent"))
+
+With a guard no answer leaves that may not be sent: `ResumeRefusedError` is raised in its place, and nothing is sent.
+A request whose body is an iterator is not read: then the input is not known, and no guard looks at it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import httpx
+
+from stopcause.agui.findings import found
+from stopcause.agui.inputs import read_input
+from stopcause.agui.tap import MOST_ASKED, Passage, Tap, failed, json_of
+from stopcause.errors import ResumeRefusedError, StopcauseError
+
+if TYPE_CHECKING:
+    from stopcause.agui.findings import Finding
+    from stopcause.agui.guard import ResumeGuard
+
+
+class AguiTransport(httpx.BaseTransport):
+    """Receipts for the runs of an AG-UI agent, around any transport.
+
+    Args:
+        inner: What sends; `httpx.HTTPTransport()` without it.
+        agent: What the agent is called in the receipts.
+        guard: What has to agree before an input is sent.
+    """
+
+    def __init__(
+        self, inner: httpx.BaseTransport | None = None, *, agent: str | None = None, guard: ResumeGuard | None = None
+    ) -> None:
+        self._inner = inner or httpx.HTTPTransport()
+        self._tap = Tap(agent, guard=guard)
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """As the inner one's.
+
+        Raises:
+            ResumeRefusedError: The guard does not let this input pass; nothing was sent.
+        """
+        passage = _passage(self._tap, request)
+        response = self._inner.handle_request(request)
+        if passage is not None and _is_watched(passage, response):
+            response.stream = _Stream(response.stream, passage)
+        return response
+
+    def close(self) -> None:
+        """Closes the inner one."""
+        self._inner.close()
+
+    def __enter__(self) -> Self:
+        self._inner.__enter__()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None = None,
+        error: BaseException | None = None,
+        traceback: TracebackType | None = None,
+    ) -> None:
+        self._inner.__exit__(kind, error, traceback)
+
+
+class AsyncAguiTransport(httpx.AsyncBaseTransport):
+    """The same for `httpx.AsyncClient`; `httpx.AsyncHTTPTransport()` is its inner one unless there is another."""
+
+    def __init__(
+        self,
+        inner: httpx.AsyncBaseTransport | None = None,
+        *,
+        agent: str | None = None,
+        guard: ResumeGuard | None = None,
+    ) -> None:
+        self._inner = inner or httpx.AsyncHTTPTransport()
+        self._tap = Tap(agent, guard=guard)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """As the inner one's.
+
+        Raises:
+            ResumeRefusedError: The guard does not let this input pass; nothing was sent.
+        """
+        passage = _passage(self._tap, request)
+        response = await self._inner.handle_async_request(request)
+        if passage is not None and _is_watched(passage, response):
+            response.stream = _AsyncStream(response.stream, passage)
+        return response
+
+    async def aclose(self) -> None:
+        """Closes the inner one."""
+        await self._inner.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None = None,
+        exc_value: BaseException | None = None,
+        traceback: TracebackType | None = None,
+    ) -> None:
+        await self._inner.__aexit__(exc_type, exc_value, traceback)
+
+
+# Before it is sent ----------------------------------------------------------------------------------------------------
+
+
+def _passage(tap: Tap, request: httpx.Request) -> Passage | None:
+    """What watches a request; the guard has agreed to it."""
+    if request.method != "POST":
+        return None
+    body = _body_of(request)
+    if tap.guard is not None and body:
+        _ask(tap.guard, body)
+    passage = tap.passage()
+    if passage is not None and body:
+        passage.asked(body)
+    return passage
+
+
+def _body_of(request: httpx.Request) -> bytes:
+    try:
+        return request.content
+    except httpx.RequestNotRead:  # an iterator: whoever reads it first has it
+        return b""
+
+
+def _ask(guard: ResumeGuard, body: bytes) -> None:
+    """Asks the guard, where the body is an input. What it has let pass it remembers, before a byte is sent."""
+    try:
+        value = json_of(body) if len(body) <= MOST_ASKED else None
+        if value is None or read_input(value) is None:
+            return
+        check = guard.check(value)
+        if not check.refused:
+            guard.sent(value)
+            return
+        findings = check.findings
+    except StopcauseError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a fault of ours
+        failed("guard", error)
+        if guard.on_unreadable == "allow":
+            return
+        findings = (found("GUARD_STATE_UNREADABLE"),)
+    raise _refusal(findings)
+
+
+def _refusal(findings: tuple[Finding, ...]) -> ResumeRefusedError:
+    names = ", ".join(dict.fromkeys(each.name for each in findings))
+    return ResumeRefusedError(f"nothing was sent: the thread does not allow this input ({names})", findings)
+
+
+# As it arrives --------------------------------------------------------------------------------------------------------
+
+
+def _is_watched(passage: Passage, response: httpx.Response) -> bool:
+    """Whether the response is a stream that is still to be read; one that is whole already is looked at here."""
+    try:
+        headers, is_whole = response.headers, response.is_stream_consumed
+        encoding = "" if is_whole else headers.get("content-encoding", "")
+        passage.answered(response.status_code, headers.get("content-type", ""), encoding)
+        if is_whole and passage.is_stream:
+            passage.passed(response.content)
+            passage.ended()
+    except Exception as error:  # noqa: BLE001 - a transport of anybody's, whose response is like no other
+        failed("response", error)
+        return False
+    return passage.is_stream
+
+
+class _Watched:
+    """A stream and who watches it. A chunk is looked at when the next is asked for, or the stream is closed."""
+
+    def __init__(self, inner: Any, passage: Passage) -> None:  # noqa: ANN401 - a stream of either kind
+        self._inner, self._passage = inner, passage
+        self._chunk = b""
+
+    def _look(self) -> None:
+        chunk, self._chunk = self._chunk, b""
+        if chunk:
+            self._passage.passed(chunk)
+
+    def _over(self, *, left_by_reader: bool) -> None:
+        self._look()
+        self._passage.ended(left_by_reader=left_by_reader)
+
+    def __del__(self) -> None:
+        self._over(left_by_reader=True)  # dropped, and never closed
+
+
+class _Stream(_Watched, httpx.SyncByteStream):
+    def __iter__(self) -> Iterator[bytes]:
+        try:
+            for chunk in self._inner:
+                self._chunk = chunk
+                yield chunk
+                self._look()
+        except Exception:
+            self._over(left_by_reader=False)  # the connection broke
+            raise
+        self._over(left_by_reader=False)
+
+    def close(self) -> None:
+        try:
+            self._inner.close()
+        finally:
+            self._over(left_by_reader=True)
+
+
+class _AsyncStream(_Watched, httpx.AsyncByteStream):
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for chunk in self._inner:
+                self._chunk = chunk
+                yield chunk
+                self._look()
+        except Exception:
+            self._over(left_by_reader=False)
+            raise
+        self._over(left_by_reader=False)
+
+    async def aclose(self) -> None:
+        try:
+            await self._inner.aclose()
+        finally:
+            self._over(left_by_reader=True)
