@@ -15,6 +15,7 @@ import typer
 
 from stopcause import (
     __version__,
+    cli_agui,
     cli_care,
     cli_connect,
     cli_export,
@@ -388,5 +389,7 @@ def _show_explained(screen: Screen, it: Explained, *, as_note: bool) -> None:
 
 
 cli_otlp.add_to(cli_export.export_app)
-for _commands in (cli_connect, cli_report, cli_triage, cli_outcome, cli_keep, cli_export, cli_care, cli_policy):
+for _commands in (
+    cli_connect, cli_report, cli_triage, cli_outcome, cli_keep, cli_export, cli_care, cli_policy, cli_agui,
+):  # fmt: skip
     _commands.add_to(app)

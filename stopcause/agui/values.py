@@ -96,7 +96,7 @@ class Input(NamedTuple):
 
 
 class Result(NamedTuple):
-    """That a tool call came back: an event of its own, or a message in a snapshot (then `message_id` tells repeats)."""
+    """That a tool call came back: an event of its own, or a message in a snapshot. `message_id` tells repeats."""
 
     tool_call_id: str
     message_id: str | None = None
@@ -198,6 +198,7 @@ class Thread(NamedTuple):
         results: Tool calls that came back in it, the newest last; bounded.
         same_set: How many runs in a row ended with the open set of now.
         refusals: How many in a row ended with the same refusal, and that refusal.
+        runs: The last runs that ended in it, the newest last; bounded. One that is seen again changes nothing.
     """
 
     id: str
@@ -206,6 +207,7 @@ class Thread(NamedTuple):
     results: tuple[Result, ...] = ()
     same_set: int = 0
     refusals: tuple[int, str] = (0, "")
+    runs: tuple[str, ...] = ()
 
     def open(self) -> tuple[Raised, ...]:
         """What the next input has to cover: the open interrupts of the most recent run that asked."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from stopcause.errors import ConfigurationError
 from stopcause.receipts import capture, imports
-from stopcause.receipts.hooks import PROGRAMS, SPECS, Spec
+from stopcause.receipts.hooks import PROGRAMS, SPECS, TAPS, Spec
 from stopcause.receipts.hooks.guard import Hook
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _called(name: object, known: Mapping[str, Spec]) -> Spec:
 
 def _warn_of_misspelt(known: Mapping[str, Spec]) -> None:
     """A hook that was to be off and is on, because its name is none, has to be told."""
-    names = (*known, *PROGRAMS)
+    names = (*known, *PROGRAMS, *TAPS)
     for word in capture.disabled() - capture.EVERYTHING - {*names, "0", "false", "no"}:
         log.warning("stopcause: STOPCAUSE_DISABLED names no hook %r; there are %s", word, ", ".join(names))
 

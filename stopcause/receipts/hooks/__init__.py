@@ -47,3 +47,5 @@ SPECS = (
 )
 # Run by another program, and turned on by nobody here; STOPCAUSE_DISABLED turns it off all the same.
 PROGRAMS = ("claude_code",)
+# Put in front of a stream by the application itself (`stopcause.agui`); turned off in the same way.
+TAPS = ("agui",)
