@@ -1,0 +1,323 @@
+"""A payload held against a `responseSchema`: JSON Schema as jsonschema reads it, formats on, and never out of hand.
+
+Schemas are somebody else's. Nothing is ever fetched: a `$ref` that leaves its schema makes it unreadable. Patterns run
+in pydantic-core's linear-time engine, so that none explodes; one that it does not take makes the schema unreadable, and
+so does one that asks for more than `MOST_STEPS` evaluations. What comes out is one word: no value, no message.
+
+Needs the extra `agui`. A schema that names its dialect is read by it, any other by Draft 2020-12.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from enum import Enum
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from pydantic_core import SchemaValidator, core_schema
+
+from stopcause.agui.values import Json
+from stopcause.errors import MissingExtraError
+
+Foreign = Any  # what jsonschema hands around: validators, errors
+Keyword = Callable[[Foreign, Json, Json, Json], Foreign]
+
+MOST_STEPS = 100_000  # evaluations of a keyword, for one payload
+_MOST_S = 1.0  # and for how long: an error that is looked past costs as much as what it would show
+_DEEPEST = 48  # levels of a schema or payload: each takes several calls, and Python has a thousand
+_LARGEST_SCHEMA = 5_000  # values in it; a string counts once more for each thousand characters
+_LARGEST_PAYLOAD = 20_000
+_LONGEST_PATTERN = 1_000  # characters
+_LONGEST_MATCHED = 20_000  # that a pattern looks at
+_LONGEST_FORMATTED = 2_000  # that a format looks at: some take the square of it
+
+_DRAFT = "https://json-schema.org/draft/2020-12/schema"
+_CLASSES = {
+    _DRAFT: "Draft202012Validator",
+    "https://json-schema.org/draft/2019-09/schema": "Draft201909Validator",
+    "http://json-schema.org/draft-07/schema": "Draft7Validator",
+    "http://json-schema.org/draft-06/schema": "Draft6Validator",
+    "http://json-schema.org/draft-04/schema": "Draft4Validator",
+}
+
+
+class Held(Enum):
+    """What came of it."""
+
+    FITS = "fits"
+    MISMATCH = "mismatch"
+    UNREADABLE = "unreadable"  # the schema
+    TOO_LARGE = "too large"  # the payload
+
+
+class _UnreadableError(Exception):
+    """The schema cannot be used."""
+
+
+class _TooLargeError(Exception):
+    """The payload is larger than is looked at."""
+
+
+class _Budget:
+    """What one payload may still cost."""
+
+    def __init__(self) -> None:
+        self.steps = MOST_STEPS
+        self.until = time.monotonic() + _MOST_S
+
+    def spend(self) -> None:
+        self.steps -= 1
+        if self.steps < 0 or time.monotonic() > self.until:
+            raise _UnreadableError
+
+
+class _Prepared(NamedTuple):
+    validator: Foreign  # None: the schema cannot be used
+    offers_edits: bool = False
+
+
+_budget: ContextVar[_Budget] = ContextVar("budget")
+
+
+def require() -> None:
+    """Says at once that schemas cannot be read here.
+
+    Raises:
+        MissingExtraError: The extra `agui` is not installed.
+    """
+    try:
+        import jsonschema  # noqa: F401, PLC0415 - of an extra
+    except ImportError:
+        raise MissingExtraError("jsonschema", "agui") from None
+
+
+def hold(schema: Json, payload: Json) -> Held:
+    """A payload held against a schema; one that is absent is held as null, which an agent reads. Never raises."""
+    validator = _prepared(schema).validator
+    if validator is None:
+        return Held.UNREADABLE
+    if not _is_within(payload, _LARGEST_PAYLOAD):
+        return Held.TOO_LARGE
+    try:
+        return Held.FITS if _is_valid(validator, payload) else Held.MISMATCH
+    except _TooLargeError:
+        return Held.TOO_LARGE
+    except Exception:  # noqa: BLE001 - out of budget, a reference to nowhere or to itself, a number beyond all floats
+        return Held.UNREADABLE
+
+
+def offers_edits(schema: Json) -> bool:
+    """Whether a schema has the property `editedArgs`: only then may edits be given (the contract before 1.0)."""
+    return _prepared(schema).offers_edits
+
+
+def _is_valid(validator: Foreign, payload: Json) -> bool:
+    token = _budget.set(_Budget())
+    try:
+        return bool(validator.is_valid(payload))
+    finally:
+        _budget.reset(token)
+
+
+def _is_within(value: Json, room: int) -> bool:
+    """Whether a value is neither too deep nor too large. It may be anything that Python can hold."""
+    rest: list[tuple[Json, int]] = [(value, _DEEPEST)]
+    while rest:
+        here, depth = rest.pop()
+        room -= 1
+        if isinstance(here, str):
+            room -= len(here) // 1000
+        elif isinstance(here, dict | list):
+            room -= len(here) if isinstance(here, dict) else 0
+            rest.extend((each, depth - 1) for each in (here.values() if isinstance(here, dict) else here))
+        if room < 0 or depth == 0:
+            return False
+    return True
+
+
+# Preparing a schema ---------------------------------------------------------------------------------------------------
+
+
+def _prepared(schema: Json) -> _Prepared:
+    if not isinstance(schema, dict | bool) or not _is_within(schema, _LARGEST_SCHEMA):
+        return _Prepared(None)
+    try:
+        return _prepare(json.dumps(schema, sort_keys=True))
+    except (TypeError, ValueError):  # made in Python, and no JSON
+        return _Prepared(None)
+
+
+@lru_cache(maxsize=256)
+def _prepare(text: str) -> _Prepared:
+    schema = json.loads(text)
+    try:
+        return _Prepared(_validator(schema), _has_property(schema, "editedArgs"))
+    except Exception:  # noqa: BLE001 - whatever a schema that is none makes of its own check
+        return _Prepared(None)
+
+
+def _validator(schema: Json) -> Foreign:
+    """Ready to be used. Keywords are in order of their names, so that `unevaluated…` comes after what it asks about."""
+    from referencing import Registry  # noqa: PLC0415 - of an extra
+
+    _look_at(schema)
+    dialect = schema.get("$schema", _DRAFT) if isinstance(schema, dict) else _DRAFT
+    kind = _kind(dialect.rstrip("#"))
+    if not _is_valid(kind(kind.META_SCHEMA, registry=Registry()), schema):
+        raise _UnreadableError
+    return kind(schema, registry=Registry(), format_checker=kind.FORMAT_CHECKER)
+
+
+def _look_at(schema: Json) -> None:
+    """Refuses what would be found only when a payload comes that needs it: references elsewhere, and bad patterns."""
+    names = set()
+    for name, value in _named(schema):
+        names.add(name)
+        if name in {"$ref", "$dynamicRef", "$recursiveRef"} and isinstance(value, str) and not value.startswith("#"):
+            raise _UnreadableError
+        if name == "pattern" and isinstance(value, str):
+            _pattern(value)
+        elif name == "patternProperties" and isinstance(value, dict):
+            for each in value:
+                _pattern(each)
+    if {"patternProperties", "unevaluatedProperties"} <= names:  # together they go through Python's own engine
+        raise _UnreadableError
+
+
+def _named(schema: Json) -> Iterator[tuple[str, Json]]:
+    """All that has a name in it, at any depth: keywords, and properties whose value is then no string."""
+    rest = [schema]
+    while rest:
+        value = rest.pop()
+        if isinstance(value, dict):
+            yield from value.items()
+            rest.extend(value.values())
+        elif isinstance(value, list):
+            rest.extend(value)
+
+
+def _has_property(schema: Json, name: str) -> bool:
+    """Whether a property is described where the payload itself is."""
+    seen: set[str] = set()
+    rest = [schema]
+    while rest:
+        here = rest.pop()
+        if not isinstance(here, dict):
+            continue
+        if name in here.get("properties", {}):
+            return True
+        for keyword in ("allOf", "anyOf", "oneOf"):
+            rest.extend(here.get(keyword, ()))
+        rest.extend(here.get(keyword) for keyword in ("then", "else"))
+        if isinstance(reference := here.get("$ref"), str) and reference not in seen:
+            seen.add(reference)
+            rest.append(_resolved(schema, reference))
+    return False
+
+
+def _resolved(schema: Json, reference: str) -> Json:
+    """What a `$ref` of the form `#/a/b` points at; None where that is nothing."""
+    for step in unquote(reference[1:]).split("/")[1:]:
+        name = step.replace("~1", "/").replace("~0", "~")
+        schema = schema.get(name) if isinstance(schema, dict) else None
+    return schema
+
+
+# Keywords -------------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _kind(dialect: str) -> Foreign:
+    """The dialect's class, with keywords that count, and ours for those that can explode."""
+    import jsonschema  # noqa: PLC0415 - of an extra
+
+    base: Foreign = getattr(jsonschema, _CLASSES[dialect])
+    ours = {name: keyword for name, keyword in _OURS.items() if name in base.VALIDATORS}
+    limited = {"format": _limited(base.VALIDATORS["format"])}
+    keywords = {name: _counted(keyword) for name, keyword in {**base.VALIDATORS, **ours, **limited}.items()}
+    extend: Foreign = jsonschema.validators.extend
+    return extend(base, keywords)
+
+
+def _counted(keyword: Keyword) -> Keyword:
+    def evaluate(validator: Foreign, value: Json, instance: Json, schema: Json) -> Foreign:
+        _budget.get().spend()
+        return keyword(validator, value, instance, schema)
+
+    return evaluate
+
+
+def _limited(keyword: Keyword) -> Keyword:
+    def evaluate(validator: Foreign, value: Json, instance: Json, schema: Json) -> Foreign:
+        if isinstance(instance, str) and len(instance) > _LONGEST_FORMATTED:
+            raise _TooLargeError
+        return keyword(validator, value, instance, schema)
+
+    return evaluate
+
+
+@lru_cache(maxsize=1024)
+def _pattern(text: str) -> SchemaValidator:
+    """A pattern as the linear-time engine takes it (its program is limited in size); found anywhere in a string."""
+    if len(text) > _LONGEST_PATTERN:
+        raise _UnreadableError
+    return SchemaValidator(core_schema.str_schema(strict=True, pattern=text, regex_engine="rust-regex"))
+
+
+def _is_found(pattern: str, text: str) -> bool:
+    if len(text) > _LONGEST_MATCHED:
+        raise _TooLargeError
+    return _pattern(pattern).isinstance_python(text)
+
+
+def _error() -> Foreign:
+    from jsonschema import ValidationError  # noqa: PLC0415 - of an extra
+
+    return ValidationError("does not fit")
+
+
+def _match(_: Foreign, pattern: Json, instance: Json, __: Json) -> Iterator[Foreign]:
+    if isinstance(instance, str) and not _is_found(pattern, instance):
+        yield _error()
+
+
+def _pattern_properties(validator: Foreign, patterns: Json, instance: Json, _: Json) -> Iterator[Foreign]:
+    for pattern, schema in patterns.items() if isinstance(instance, dict) else ():
+        for name, value in instance.items():
+            _budget.get().spend()
+            if _is_found(pattern, name):
+                yield from validator.descend(value, schema)
+
+
+def _additional_properties(validator: Foreign, inner: Json, instance: Json, schema: Json) -> Iterator[Foreign]:
+    known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+    for name, value in instance.items() if isinstance(instance, dict) else ():
+        if name not in known and not any(_is_found(each, name) for each in patterns):
+            yield from validator.descend(value, inner)
+
+
+def _unique_items(_: Foreign, is_asked: Json, instance: Json, __: Json) -> Iterator[Foreign]:
+    """In linear time: jsonschema compares each with each."""
+    if is_asked and isinstance(instance, list) and len({_hashable(each) for each in instance}) < len(instance):
+        yield _error()
+
+
+def _hashable(value: Json) -> Foreign:
+    """Equal where JSON Schema calls values equal: 1 and 1.0 are, 1 and true are not."""
+    if isinstance(value, dict):
+        return frozenset((name, _hashable(each)) for name, each in value.items())
+    if isinstance(value, list):
+        return tuple(_hashable(each) for each in value)
+    return isinstance(value, bool), value
+
+
+_OURS: Mapping[str, Keyword] = {
+    "pattern": _match,
+    "patternProperties": _pattern_properties,
+    "additionalProperties": _additional_properties,
+    "uniqueItems": _unique_items,
+}
