@@ -1,15 +1,194 @@
-"""RunAgentInput -> Input: its ids, answers, tools and calls. Nothing of what people or models wrote is kept."""
+"""RunAgentInput -> Input: its ids, answers, tools and calls. Nothing of what people or models wrote is kept.
+
+Keys are read as the specification writes them, and as the Python SDK before 1.0 did (`thread_id`). Null is absent. What
+has not the shape that it should have is a finding, and is otherwise passed over.
+"""
 
 from __future__ import annotations
 
-from stopcause.agui.values import Input, Json
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import TypeVar
+
+from stopcause.agui.findings import Finding, found
+from stopcause.agui.ids import word_or_none
+from stopcause.agui.parsing import read_json
+from stopcause.agui.values import Entry, Input, Json
+from stopcause.receipts.identifiers import display_name
+
+_T = TypeVar("_T")
+
+MOST = 10_000  # answers, tools, messages, calls and results of an input; more are passed over, of messages the oldest
+_STATUSES = frozenset({"resolved", "cancelled"})
+_NO_STATUS = "unreadable"
+_RESERVED = "ag-ui"
+_NO_JSON = "\x00"  # in place of the JSON of what has none; no JSON begins so
+_BEFORE_1_0 = {
+    "threadId": "thread_id",
+    "runId": "run_id",
+    "parentRunId": "parent_run_id",
+    "protocolVersion": "protocol_version",
+    "forwardedProps": "forwarded_props",
+    "interruptId": "interrupt_id",
+    "toolCalls": "tool_calls",
+    "toolCallId": "tool_call_id",
+}
 
 
 def read_input(value: Json) -> Input | None:
     """What is known of an input, or None where it is none: no object, or without `threadId` or `runId`."""
-    raise NotImplementedError
+    thread_id, run_id = _text(value, "threadId"), _text(value, "runId")
+    if thread_id is None or run_id is None:
+        return None
+    findings: list[Finding] = []
+    messages = _messages(value, findings)
+    answered = frozenset(_capped(_results(messages), "results", findings))
+    calls = dict(_capped(_calls(messages), "calls", findings))
+    return Input(
+        thread_id=thread_id,
+        run_id=run_id,
+        parent_run_id=_text(value, "parentRunId"),
+        protocol_version=word_or_none(_get(value, "protocolVersion")),
+        resume=_resume(_get(value, "resume"), findings),
+        legacy_answer=_legacy_answer(value),
+        tools=frozenset(filter(None, map(_tool, _capped(_list(value, "tools"), "tools", findings)))),
+        calls={call: tool for call, tool in calls.items() if call not in answered},
+        answered=answered,
+        findings=tuple(findings),
+    )
 
 
 def digest_of(payload: Json, *, is_absent: bool) -> str:
-    """32 hex digits of a payload's canonical JSON. One that is absent has another than null, false, "" or 0."""
-    raise NotImplementedError
+    """32 hex digits of a payload's canonical JSON. One that is absent has another than null, false, "" or 0.
+
+    Canonical is sorted by key, without spaces, and numbers are what they count: 1.0 is 1, and -0 is 0.
+    """
+    text = "" if is_absent else _canonical(payload)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _canonical(payload: Json) -> str:
+    """By way of text, so that one reader of numbers decides, and nesting costs no stack of ours."""
+    try:
+        plain = json.loads(json.dumps(payload), parse_float=_number)
+        return json.dumps(plain, sort_keys=True, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError):  # a host may give what is no JSON: it cannot be sent either
+        return _NO_JSON
+
+
+def _number(text: str) -> int | float:
+    number = float(text)
+    return int(number) if number.is_integer() else number
+
+
+# Answers -------------------------------------------------------------------------------------------------------------
+
+
+def _resume(value: Json, findings: list[Finding]) -> tuple[Entry, ...] | None:
+    if value is None:
+        return None
+    if not isinstance(value, list):
+        findings.append(found("ENTRY_MALFORMED", "resume"))
+        return None
+    entries = (_entry(each, f"resume.{at}", findings) for at, each in enumerate(_capped(value, "resume", findings)))
+    return tuple(entry for entry in entries if entry is not None)
+
+
+def _entry(value: Json, place: str, findings: list[Finding]) -> Entry | None:
+    """An answer; None where it names nothing."""
+    interrupt_id = _text(value, "interruptId")
+    if interrupt_id is None:
+        findings.append(found("ENTRY_MALFORMED", place))
+        return None
+    status, metadata = value.get("status"), value.get("metadata", {})
+    if not isinstance(status, str) or status not in _STATUSES or not isinstance(metadata, dict):
+        findings.append(found("ENTRY_MALFORMED", interrupt_id))
+    if isinstance(metadata, dict) and _RESERVED in metadata:
+        findings.append(found("RESERVED_KEY", interrupt_id))
+    return _answer(interrupt_id, word_or_none(status) or _NO_STATUS, value)
+
+
+def _answer(interrupt_id: str, status: str, holder: dict[str, Json]) -> Entry:
+    payload, has_payload = holder.get("payload"), "payload" in holder
+    fields = payload if isinstance(payload, dict) else {}
+    return Entry(
+        id=interrupt_id,
+        status=status,
+        digest=digest_of(payload, is_absent=not has_payload),
+        has_payload=has_payload,
+        approved=_flag(fields.get("approved")),
+        bare=_flag(payload),
+        is_edited=fields.get("editedArgs") is not None,
+    )
+
+
+def _legacy_answer(value: Json) -> Entry | None:
+    """That of the channel before `resume`: an object, or its JSON, or a text. False, 0 and "" are answers."""
+    answer = _get(_get(_get(value, "forwardedProps"), "command"), "resume")
+    if isinstance(answer, str):
+        with contextlib.suppress(ValueError):  # a text that is no JSON is the answer itself
+            answer = read_json(answer.encode("utf-8", "backslashreplace"))
+    return None if answer is None else _answer("", "resolved", {"payload": answer})
+
+
+# Tools, calls and results --------------------------------------------------------------------------------------------
+
+
+def _messages(value: Json, findings: list[Finding]) -> list[Json]:
+    """The last ones, in their order."""
+    return _capped(reversed(_list(value, "messages")), "messages", findings)[::-1]
+
+
+def _calls(messages: list[Json]) -> Iterator[tuple[str, str | None]]:
+    for message in messages:
+        for call in _list(message, "toolCalls"):
+            if (call_id := _text(call, "id")) is not None:
+                yield call_id, _tool(_get(call, "function"))
+
+
+def _results(messages: list[Json]) -> Iterator[str]:
+    for message in messages:
+        call_id = _text(message, "toolCallId")
+        if call_id is not None and _get(message, "role") == "tool":
+            yield call_id
+
+
+def _tool(value: Json) -> str | None:
+    name = _text(value, "name")
+    return None if name is None else display_name(name)
+
+
+# Values of any shape -------------------------------------------------------------------------------------------------
+
+
+def _get(value: Json, name: str) -> Json:
+    """A field of what may be an object; None where it is absent or null, or there is no object."""
+    if not isinstance(value, dict):
+        return None
+    found_there = value.get(name)
+    return value.get(_BEFORE_1_0.get(name, name)) if found_there is None else found_there
+
+
+def _text(value: Json, name: str) -> str | None:
+    text = _get(value, name)
+    return text if isinstance(text, str) and text else None
+
+
+def _list(value: Json, name: str) -> list[Json]:
+    items = _get(value, name)
+    return items if isinstance(items, list) else []
+
+
+def _flag(value: Json) -> bool | None:
+    return value if isinstance(value, bool) else None
+
+
+def _capped(items: Iterable[_T], name: str, findings: list[Finding]) -> list[_T]:
+    """As many as are kept; that there are more is found."""
+    kept = list(islice(items, MOST + 1))
+    if len(kept) > MOST:
+        findings.append(found("INPUT_TOO_LARGE", name))
+    return kept[:MOST]
