@@ -1,0 +1,142 @@
+"""Which gated calls came back in a run, and whether anybody had allowed them.
+
+Evidence is a TOOL_CALL_RESULT, or a tool's message in a snapshot that is there for the first time: some producers tell
+a resumed call only that way. What the input's own messages had is none. A result says that the call ended, not that it
+did what it is for; behind an answer that gives up, producers send one that says just that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from stopcause.agui import resumes
+from stopcause.agui.findings import Finding, found
+from stopcause.agui.values import Interrupt, Raised, Result, RunSeen, Thread
+from stopcause.agui.words import State
+
+_NOBODY: Mapping[int, State] = {}
+_ASKS = frozenset({State.OPEN, State.LOST})
+_UNDECIDED = _ASKS | {State.SENT, State.UNKNOWN}
+
+
+class Evidence(NamedTuple):
+    """What a run's results say. Places are those of `thread.raised`.
+
+    Attributes:
+        states: Where the results leave interrupts of earlier runs.
+        executed: Gated calls that ran as allowed, for the first time: (run, interrupt).
+        bypassed: Those that nobody had allowed.
+        presumed: Those of a run whose input nobody saw: it brought the answer, it seems.
+        ran: Every interrupt whose call came back.
+        before: The thread's results so far; `new`: those of this run.
+    """
+
+    states: Mapping[int, State] = _NOBODY
+    executed: tuple[tuple[str, str], ...] = ()
+    bypassed: tuple[tuple[str, str], ...] = ()
+    presumed: tuple[int, ...] = ()
+    ran: frozenset[int] = frozenset()
+    findings: tuple[Finding, ...] = ()
+    before: tuple[Result, ...] = ()
+    new: tuple[Result, ...] = ()
+
+    def results(self, asked: Iterable[Interrupt]) -> tuple[Result, ...]:
+        """The thread's results with these. A call that is asked for again may run again: its events count no more."""
+        again = {each.tool_call_id for each in asked}
+        known = (*self.before, *self.new)
+        return tuple(each._replace(is_event=False) if each.tool_call_id in again else each for each in known)
+
+
+class _Came(NamedTuple):
+    """One interrupt whose call came back."""
+
+    place: int
+    raised: Raised
+    is_first: bool  # since it was asked for
+    is_repeat: bool  # an event, and an earlier run had one
+
+
+def read_results(thread: Thread, run: RunSeen, matched: resumes.Matched) -> Evidence:
+    """Hold a run's results against what earlier runs of its thread had asked for."""
+    new = tuple(_new_results(thread, run))
+    if not new:
+        return Evidence(before=thread.results)
+    came = tuple(_came_back(thread, run, new))
+    open_ones = [each for each in came if each.raised.state in _ASKS]
+    is_known = run.input is not None
+    answered = [each for each in came if each.raised.answer is not None and each.raised.state not in _ASKS]
+    allowed = [each for each in answered if _is_allowed(each.raised)]
+    states = {each.place: State.BYPASSED if is_known else State.CLOSED for each in open_ones}
+    states |= {each.place: State.CLOSED for each in answered if each.raised.state is not State.BYPASSED}
+    return Evidence(
+        states=states,
+        executed=tuple(_key(each) for each in allowed if each.is_first),
+        bypassed=tuple(_key(each) for each in open_ones) if is_known else (),
+        presumed=() if is_known else tuple(each.place for each in open_ones),
+        ran=frozenset(each.place for each in came),
+        findings=tuple(_findings(run, matched, came, open_ones if is_known else [])),
+        before=thread.results,
+        new=new,
+    )
+
+
+def _new_results(thread: Thread, run: RunSeen) -> Iterator[Result]:
+    """Events, one a call, and messages of snapshots that are there for the first time."""
+    seen = {(each.tool_call_id, each.message_id) for each in thread.results}
+    calls = {each.tool_call_id for each in thread.results}
+    told = run.input.answered if run.input is not None else frozenset()
+    events: set[str] = set()
+    for each in run.results:
+        call, key = each.tool_call_id, (each.tool_call_id, each.message_id)
+        if each.is_event:
+            is_new = call not in events
+            events.add(call)
+        else:
+            is_new = call not in told and key not in seen and (each.message_id is not None or call not in calls)
+        if is_new:
+            seen.add(key)
+            calls.add(call)
+            yield each
+
+
+def _came_back(thread: Thread, run: RunSeen, new: tuple[Result, ...]) -> Iterator[_Came]:
+    """For each call, the last interrupt of an earlier run that stands for it."""
+    events_before = {each.tool_call_id for each in thread.results if each.is_event}
+    before = {each.tool_call_id for each in thread.results}
+    events = {each.tool_call_id for each in new if each.is_event}
+    calls = {each.tool_call_id for each in new}
+    last: dict[str, int] = {}
+    for place, each in enumerate(thread.raised):
+        call = each.interrupt.tool_call_id
+        if call is not None and call in calls and each.state is not State.MOVED and each.run_id != run.run_id:
+            last[call] = place
+    for call, place in last.items():
+        raised = thread.raised[place]
+        is_first = raised.state in _UNDECIDED or call not in before
+        yield _Came(place, raised, is_first, call in events and call in events_before)
+
+
+def _is_allowed(raised: Raised) -> bool:
+    return raised.answer is not None and resumes.decision_of(raised.answer, raised.interrupt.kind) in resumes.ALLOWS
+
+
+def _findings(
+    run: RunSeen, matched: resumes.Matched, came: tuple[_Came, ...], unasked: list[_Came]
+) -> Iterator[Finding]:
+    name = "ACTION_ON_UNRECOGNISED_ANSWER" if matched.is_unrecognised else "ACTION_WITHOUT_ANSWER"
+    given_up = [
+        each for each in came if each.is_first and each.raised.state not in _ASKS and not _is_allowed(each.raised)
+    ]
+    groups = (
+        (name, unasked),
+        ("DUPLICATE_EFFECT", [each for each in came if each.is_repeat]),
+        ("RESULT_AFTER_CANCEL", [each for each in given_up if each.raised.answer is not None]),
+    )
+    for title, group in groups:
+        if group:
+            yield found(title, *(each.raised.interrupt.id for each in group), mode=run.mode)
+
+
+def _key(came: _Came) -> tuple[str, str]:
+    return came.raised.run_id, came.raised.interrupt.id

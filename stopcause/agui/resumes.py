@@ -1,0 +1,218 @@
+"""Which question each answer of an input answers, and what a decision it is.
+
+An answer is held against its thread: taken where its interrupt is open, repeated where the same was said before,
+unrecognised where nothing of the kind was asked. Nothing is changed here: `ledger` does that, and the guard has its own
+rules for what may be sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from stopcause.agui.findings import Finding, found
+from stopcause.agui.values import Entry, Input, Interrupt, Raised, Thread
+from stopcause.agui.words import Channel, Mode, State
+from stopcause.receipts.vocabulary import ApprovalKind, Decision
+
+RESOLVED, CANCELLED = "resolved", "cancelled"
+ALLOWS = frozenset({Decision.APPROVED, Decision.EDITED, Decision.ANSWERED})
+_ASKS = frozenset({State.OPEN, State.LOST})
+_WAS_ANSWERED = frozenset({State.SENT, State.UNKNOWN, State.CLOSED})
+
+
+class Matched(NamedTuple):
+    """The answers of an input, by what they answer. Numbers are places in `thread.raised`.
+
+    Attributes:
+        taken: Questions that this run is the first to answer.
+        own: Those that it is known to have answered, because it was matched before.
+        repeated: Answered by another run, in the same way.
+        changed: Answered by another run, in another way.
+        stale: Ids of an earlier run's questions, or of one that is no longer asked.
+        unknown: Ids that nobody raised, and entries that are no answer.
+        duplicates: Ids with more than one entry; the first counts.
+        uncovered: Places of open questions without an entry.
+        has_entries: Whether there was any answer at all.
+    """
+
+    taken: Mapping[int, Entry]
+    own: tuple[int, ...] = ()
+    repeated: tuple[int, ...] = ()
+    changed: tuple[int, ...] = ()
+    stale: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    duplicates: tuple[str, ...] = ()
+    uncovered: tuple[int, ...] = ()
+    has_entries: bool = False
+
+    @property
+    def unrecognised(self) -> tuple[str, ...]:
+        """Ids of the entries that answer nothing."""
+        return (*self.stale, *self.unknown)
+
+    @property
+    def is_unrecognised(self) -> bool:
+        """Whether there are answers, and none of them is one to anything that was asked."""
+        return bool(self.unrecognised) and not (self.taken or self.own or self.repeated or self.changed)
+
+
+NOTHING_SAID = Matched({})
+
+
+def decision_of(entry: Entry, kind: ApprovalKind) -> Decision:
+    """What an answer decides. A bare true or false decides only where that was asked."""
+    if entry.status == CANCELLED:
+        return Decision.CANCELLED
+    yes = entry.bare if kind is ApprovalKind.CONFIRMATION and entry.approved is None else entry.approved
+    if yes is False:
+        return Decision.DENIED
+    if entry.is_edited:
+        return Decision.EDITED
+    return Decision.APPROVED if yes else Decision.ANSWERED
+
+
+def match(thread: Thread, run_id: str, given: Input | None) -> Matched:
+    """Hold an input's answers against its thread. What a run was matched with before, it is matched with again."""
+    if given is None:
+        return NOTHING_SAID
+    entries, duplicates = _entries(thread, run_id, given)
+    places = _Places(thread, run_id)
+    sorted_out = [(_how(thread, place := places.of(entry), entry, run_id), place, entry) for entry in entries]
+
+    def at(how: str) -> tuple[int, ...]:
+        return tuple(place for said, place, _ in sorted_out if said == how and place is not None)
+
+    def ids(how: str) -> tuple[str, ...]:
+        return tuple(entry.id for said, _, entry in sorted_out if said == how)
+
+    taken = {place: entry for how, place, entry in sorted_out if how == "taken" and place is not None}
+    return Matched(
+        taken=taken,
+        own=at("own"),
+        repeated=at("repeated"),
+        changed=at("changed"),
+        stale=ids("stale"),
+        unknown=ids("unknown"),
+        duplicates=duplicates,
+        uncovered=tuple(n for n in places.open if n not in taken),
+        has_entries=bool(entries),
+    )
+
+
+def _how(thread: Thread, place: int | None, entry: Entry, run_id: str) -> str:
+    if place is None or entry.status not in (RESOLVED, CANCELLED):
+        return "unknown"
+    each = thread.raised[place]
+    if each.state in _ASKS:
+        return "taken" if each.run_id == thread.paused_run else "stale"
+    if each.answered_by == run_id:
+        return "own"
+    if each.answer is None or each.state not in _WAS_ANSWERED:
+        return "stale"
+    return "repeated" if is_same(each.answer, entry) else "changed"
+
+
+def is_same(one: Entry, other: Entry) -> bool:
+    """Whether two answers say the same: an absent payload and null differ."""
+    return (one.status, one.digest) == (other.status, other.digest)
+
+
+class _Places:
+    """Where in a thread an id is looked for: what this run answered before, then the paused run, then earlier ones."""
+
+    def __init__(self, thread: Thread, run_id: str) -> None:
+        self._own: dict[str, int] = {}
+        self._paused: dict[str, int] = {}
+        self._earlier: dict[str, int] = {}
+        self.open: list[int] = []
+        for place, each in enumerate(thread.raised):
+            if each.answered_by == run_id and each.state not in _ASKS:
+                self._own[each.interrupt.id] = place
+            home = self._paused if each.run_id == thread.paused_run else self._earlier
+            home[each.interrupt.id] = place
+            if each.run_id == thread.paused_run and each.state is State.OPEN:
+                self.open.append(place)
+
+    def of(self, entry: Entry) -> int | None:
+        tables = (self._own, self._paused, self._earlier)
+        return next((table[entry.id] for table in tables if entry.id in table), None)
+
+
+# Entries --------------------------------------------------------------------------------------------------------------
+
+
+def _entries(thread: Thread, run_id: str, given: Input) -> tuple[list[Entry], tuple[str, ...]]:
+    """The answers of an input, one for each id, and the ids that had more. `resume` counts before the old channel."""
+    entries: dict[str, Entry] = {}
+    duplicates: dict[str, None] = {}
+    said = given.resume or tuple(_by_the_old_channel(thread, run_id, given.legacy_answer))
+    for entry in (*said, *_by_messages(thread, run_id, given)):
+        if entry.id in entries:
+            duplicates[entry.id] = None
+        else:
+            entries[entry.id] = entry
+    return list(entries.values()), tuple(duplicates)
+
+
+def _by_the_old_channel(thread: Thread, run_id: str, answer: Entry | None) -> Iterator[Entry]:
+    """One answer without an id: to everything that the paused run asks."""
+    if answer is None:
+        return
+    for each in thread.raised:
+        is_asked = each.run_id == thread.paused_run and each.state is State.OPEN
+        if (is_asked or each.answered_by == run_id) and each.interrupt.channel is not Channel.TOOL:
+            yield answer._replace(id=each.interrupt.id)
+
+
+def _by_messages(thread: Thread, run_id: str, given: Input) -> Iterator[Entry]:
+    """A call to the client's own tool that is a wait is answered by a message with its result."""
+    for each in thread.raised:
+        if each.interrupt.channel is not Channel.TOOL or each.interrupt.tool_call_id not in given.answered:
+            continue
+        if each.answered_by == run_id or (each.run_id == thread.paused_run and each.state in _ASKS):
+            yield Entry(each.interrupt.id, RESOLVED, "", has_payload=True)
+
+
+# What the application did wrong ---------------------------------------------------------------------------------------
+
+
+def faults_of(thread: Thread, matched: Matched, given: Input, at: datetime | None, mode: Mode) -> tuple[Finding, ...]:
+    """What is wrong with an input's answers, for whoever reads the stream afterwards. `at`: when it was sent."""
+    raised = thread.raised
+    uncovered = [raised[n] for n in matched.uncovered if raised[n].interrupt.channel is not Channel.TOOL]
+    expired = [n for n, entry in matched.taken.items() if is_expired(raised[n].interrupt, at) and _resolves(entry)]
+    is_silent = bool(uncovered) and not matched.has_entries
+    is_idle = matched.is_unrecognised and not matched.uncovered
+    lost = [raised[n].interrupt.id for n in matched.taken if raised[n].state is State.LOST]
+    ids: tuple[tuple[str, list[str] | tuple[str, ...]], ...] = (
+        ("RESUME_UNKNOWN_ID", matched.unknown),
+        ("RESUME_STALE_ID", (*matched.stale, *lost)),
+        ("UNCOVERED", [] if is_silent else _ids(uncovered)),
+        ("SILENT_CONTINUE", _ids(uncovered) if is_silent else []),
+        ("EXPIRED_ANSWER", [raised[n].interrupt.id for n in expired]),
+        ("RESUME_DUPLICATE", matched.duplicates),
+        ("CANCELLED_PAYLOAD", [each.id for each in given.resume or () if _gives_up_with_payload(each)]),
+        ("RESUME_NOTHING_OPEN", matched.unrecognised if is_idle else ()),
+        ("ANSWER_CHANGED", [raised[n].interrupt.id for n in matched.changed]),
+        ("REPLAY", [raised[n].interrupt.id for n in matched.repeated]),
+    )
+    return tuple(found(name, *each, mode=mode) for name, each in ids if each)
+
+
+def is_expired(interrupt: Interrupt, at: datetime | None) -> bool:
+    """Whether its hard expiry was over: now or before is over (spec 1.0, patterns/interrupt-resume)."""
+    return at is not None and interrupt.expires_at is not None and interrupt.expires_at <= at
+
+
+def _resolves(entry: Entry) -> bool:
+    return entry.status == RESOLVED
+
+
+def _gives_up_with_payload(entry: Entry) -> bool:
+    return entry.status == CANCELLED and entry.has_payload
+
+
+def _ids(raised: list[Raised]) -> list[str]:
+    return [each.interrupt.id for each in raised]
