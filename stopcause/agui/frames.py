@@ -35,7 +35,7 @@ class Unreadable(NamedTuple):
     Attributes:
         name: The finding that it is. What is nested deeper than this reader follows is too large too.
         type: What its head says that it would have been.
-        bytes: What was seen of it; one line of it counts up to the limit.
+        bytes: Its size; of one that is too large a byte more than the limit, however large it is.
         is_tail: The stream ended inside it: then it is no fault of its own, the stream is truncated.
     """
 
@@ -56,7 +56,7 @@ class Frames:
 
     def __init__(self, largest: int = LARGEST) -> None:
         self._largest = largest
-        self._lines = Lines(largest)
+        self._lines = Lines(largest + len(b"data: "))
         self._take: Callable[[list[bytes]], list[Event]] = self._begin
         self._is_first = True
         self._data: list[bytes] = []  # of the frame that is not over; only its head once it is too large
@@ -106,6 +106,7 @@ class Frames:
         if self._size - 1 <= self._largest:
             self._data.append(data)
         else:
+            self._size = self._largest + 2  # how much more there is does not matter
             self._data = [(self._data[0] if self._data else data)[:_HEAD_BYTES]]
 
     def _close(self, events: list[Event]) -> None:

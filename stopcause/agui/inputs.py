@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from stopcause.agui.findings import Finding, found
 from stopcause.agui.ids import word_or_none
-from stopcause.agui.parsing import read_json
+from stopcause.agui.parsing import read_json, whole
 from stopcause.agui.values import Entry, Input, Json
 from stopcause.receipts.identifiers import display_name
 
@@ -174,7 +174,7 @@ def _get(value: Json, name: str) -> Json:
 
 def _text(value: Json, name: str) -> str | None:
     text = _get(value, name)
-    return text if isinstance(text, str) and text else None
+    return whole(text) if isinstance(text, str) and text else None
 
 
 def _list(value: Json, name: str) -> list[Json]:

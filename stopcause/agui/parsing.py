@@ -47,17 +47,21 @@ def _read_slowly(text: bytes, deepest: int) -> Json:
         raise TooDeepError from None
 
 
+def whole(text: str) -> str:
+    """A text without halves of surrogate pairs, which no writer of UTF-8 takes. What differs stays different."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
 def _mended(value: Json, room: int) -> Json:
-    """The same without lone surrogates, which nothing that writes UTF-8 takes; what was different stays different."""
     if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode("utf-8")
+        return whole(value)
     if not isinstance(value, dict | list):
         return value
     if room == 0:
         raise TooDeepError
     if isinstance(value, list):
         return [_mended(each, room - 1) for each in value]
-    return {_mended(name, 1): _mended(each, room - 1) for name, each in value.items()}
+    return {whole(name): _mended(each, room - 1) for name, each in value.items()}
 
 
 def _refuse(_: str) -> NoReturn:

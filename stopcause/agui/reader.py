@@ -178,7 +178,7 @@ def _rows_of_line(line: bytes, number: int) -> Iterator[_Row]:
         return iter(())
     if len(line) > LARGEST:
         _refuse_exchange(line, f"line {number}: more than {LARGEST // _MB} MB; write its events in lines after it")
-        return iter([Unreadable("FRAME_TOO_LARGE", type_of(line), len(line))])
+        return iter([Unreadable("FRAME_TOO_LARGE", type_of(line), LARGEST + 1)])
     if type_of(line):
         return iter([read_event(line)])
     try:
