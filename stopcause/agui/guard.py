@@ -1,14 +1,38 @@
-"""The consumer's duty before it sends: whether an input may go out, by what its thread waits for (spec 1.0, resume)."""
+"""The consumer's duty before it sends: may this input go out, given what its thread waits for?
+
+    guard = ResumeGuard("guard.db")
+    if (check := guard.check(payload)).refused: ...   # before a byte is sent
+    guard.sent(payload)                               # durable, so that a crash forgets no answer
+    guard.saw(run)                                    # what the stream said: Begun and RunSeen of a `Watch`
+
+What it knows of a thread is `values.Thread`, moved on by `ledger`, and kept by `guard_state`; the rules are in
+`guard_rules`. A guard knows what it saw: an answer to a run that it never saw answers nothing that is open.
+"""
 
 from __future__ import annotations
 
-from datetime import datetime
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from stopcause.agui import ledger, schemas
 from stopcause.agui.answers import Answers
-from stopcause.agui.findings import Finding
-from stopcause.agui.values import Begun, Json, RunSeen, Thread
+from stopcause.agui.findings import Finding, found
+from stopcause.agui.guard_rules import Asked, changed_answers, findings_of, without_old_channel
+from stopcause.agui.guard_state import GuardState, StateError
+from stopcause.agui.inputs import read_input
+from stopcause.agui.values import Begun, Input, Json, RunSeen, Thread
+from stopcause.agui.words import Level, Mode, Side
+from stopcause.errors import ResumeRefusedError
+
+log = logging.getLogger("stopcause")
+
+_REFUSES = frozenset({Level.MUST, Level.SHOULD})
+_MOST_UNSAVED = 1_000  # runs that a file in trouble has not taken yet
 
 
 class Check(NamedTuple):
@@ -18,35 +42,207 @@ class Check(NamedTuple):
     findings: tuple[Finding, ...]
 
 
+class _Unsaved(NamedTuple):
+    """A run that was seen, and is to be kept."""
+
+    thread_id: str
+    step: Callable[[Thread], Thread]
+
+
 class ResumeGuard:
-    """What the threads of one consumer wait for, and which inputs may go out.
+    """What the threads of one consumer wait for, and which inputs may go out. For any number of threads and processes.
 
     Args:
-        path: The guard's own file; None keeps nothing beyond this process.
-        on_unreadable: What `check` does where that file cannot be read.
+        path: The guard's own file, made where there is none; None keeps everything in memory.
+        on_unreadable: What `check` says where that file cannot be used: it refuses, or it says so and goes on with
+            what this process saw.
+
+    Raises:
+        MissingExtraError: The extra `agui` is not installed: payloads could not be held against their schema.
     """
 
-    def __init__(
-        self, path: str | Path | None = None, *, on_unreadable: Literal["refuse", "allow"] = "refuse"
-    ) -> None:
-        self.path, self.on_unreadable = path, on_unreadable
+    def __init__(self, path: str | Path | None = None, *, on_unreadable: Literal["refuse", "allow"] = "refuse") -> None:
+        schemas.require()
+        self.path = None if path is None else Path(path)
+        self.on_unreadable = on_unreadable
+        self._state = GuardState(self.path)
+        self._seen = GuardState(None)  # by this process, while the file is in trouble
+        self._unsaved: deque[_Unsaved] = deque()
+        self._forgot = False
+        self._said: set[str] = set()
+        self._lock = threading.Lock()
 
     def check(self, input: Json, now: datetime | None = None) -> Check:  # noqa: A002 - what AG-UI calls it
-        """Whether this RunAgentInput may be sent now. Never raises."""
-        raise NotImplementedError
+        """Whether this RunAgentInput (JSON, or a model of the SDK) may be sent now. Changes nothing, never raises."""
+        try:
+            value = _plain(input)
+            given = read_input(value)
+            if given is None:
+                return Check(refused=True, findings=(found("INPUT_UNREADABLE"),))
+            return self._check(given, _payloads(value), _aware(now))
+        except Exception as error:  # noqa: BLE001 - an object like no other: what cannot be looked at is not sent
+            self._say("check", f"an input could not be checked ({type(error).__name__})")
+            return Check(refused=True, findings=(found("INPUT_UNREADABLE"),))
+
+    def _check(self, given: Input, payloads: dict[str, Json], now: datetime) -> Check:
+        try:
+            self._save()
+            findings = self._look(self._state, given, payloads, now)
+        except StateError as error:
+            trouble = self._trouble(error)
+            if self.on_unreadable == "refuse":
+                return Check(refused=True, findings=(trouble,))
+            findings = self._look(self._seen, given, payloads, now)
+            return Check(_is_refusal(findings), (*findings, trouble))
+        return Check(_is_refusal(findings), findings)
+
+    def _look(self, state: GuardState, given: Input, payloads: dict[str, Json], now: datetime) -> tuple[Finding, ...]:
+        def is_elsewhere(interrupt_id: str) -> bool:
+            return state.is_known_elsewhere(interrupt_id, given.thread_id)
+
+        thread = state.thread(given.thread_id) or Thread(given.thread_id)
+        return findings_of(Asked(thread, given, payloads, now, is_elsewhere))
 
     def sent(self, input: Json) -> None:  # noqa: A002 - what AG-UI calls it
-        """It is about to be sent; durable when this returns."""
-        raise NotImplementedError
+        """This input is about to be sent: its answers are under way. Durable when this returns.
+
+        Raises:
+            ResumeRefusedError: Do not send it: somebody else has answered in another way since it was checked, or
+                the guard's file cannot be written, and `on_unreadable` is `refuse`.
+        """
+        given = _read(input)
+        if given is None:
+            return
+        try:
+            self._save()
+            self._state.change(given.thread_id, lambda thread: _sent(thread, given))
+        except StateError as error:
+            if self.on_unreadable == "refuse":
+                raise ResumeRefusedError(str(error), (self._trouble(error),)) from None
+            self._seen.change(given.thread_id, lambda thread: _sent(thread, given))
 
     def saw(self, run: Begun | RunSeen) -> None:
-        """What the stream said. Never raises."""
-        raise NotImplementedError
+        """What the stream said of a run: its beginning, and its end. Never raises; what cannot be kept now is later."""
+        step = _begun(run) if isinstance(run, Begun) else _ended(run)
+        with self._lock:
+            self._forgot |= len(self._unsaved) >= _MOST_UNSAVED
+            self._unsaved.append(_Unsaved(run.thread_id, step))
+            if self._forgot:
+                self._unsaved.popleft()
+        try:
+            if self.on_unreadable == "allow":
+                self._seen.change(run.thread_id, step)
+            self._save()
+        except StateError as error:
+            self._say(error.word, str(error))
+        except Exception as error:  # noqa: BLE001 - the host's stream goes on; the guard trusts its knowledge no more
+            self._forgot = True
+            self._say("saw", f"a run could not be kept ({type(error).__name__})")
 
     def thread(self, thread_id: str) -> Thread:
-        """What is known of a thread; an empty one where nothing is."""
-        raise NotImplementedError
+        """What is known of a thread, ids as the wire gives them; an empty one where nothing is."""
+        try:
+            self._save()
+            return self._state.thread(thread_id) or Thread(thread_id)
+        except StateError as error:
+            self._say(error.word, str(error))
+            return self._seen.thread(thread_id) or Thread(thread_id)
 
-    def answers(self, thread_id: str) -> Answers:
-        """Builds a complete list of answers."""
-        raise NotImplementedError
+    def answers(self, thread_id: str, now: datetime | None = None) -> Answers:
+        """Builds a complete list of answers to what this thread waits for.
+
+        Raises:
+            ResumeRefusedError: The guard's file cannot be used: what is open is not known.
+        """
+        try:
+            self._save()
+            thread = self._state.thread(thread_id) or Thread(thread_id)
+        except StateError as error:
+            if self.on_unreadable == "refuse":
+                raise ResumeRefusedError(str(error), (self._trouble(error),)) from None
+            thread = self._seen.thread(thread_id) or Thread(thread_id)
+        return Answers(thread, _aware(now))
+
+    def _save(self) -> None:
+        """Everything that was seen and is not kept yet, in its order."""
+        if self._forgot:
+            raise StateError("forgot", self.path)
+        with self._lock:
+            while self._unsaved:
+                self._state.change(*self._unsaved[0])
+                self._unsaved.popleft()
+
+    def _trouble(self, error: StateError) -> Finding:
+        self._say(error.word, str(error))
+        return found("GUARD_STATE_UNREADABLE", error.word)
+
+    def _say(self, word: str, message: str) -> None:
+        """Once for each kind of trouble: a service checks thousands of times."""
+        if word not in self._said:
+            self._said.add(word)
+            log.error("stopcause: %s", message)
+
+
+def refusal(check: Check) -> ResumeRefusedError:
+    """A refused check as the error that stops the sending. It names findings and ids, and no answer."""
+    words = "; ".join(f"{each.name} {' '.join(each.ids)}".rstrip() for each in check.findings if _refuses(each))
+    return ResumeRefusedError(f"This input was not sent: {words}.", check.findings)
+
+
+def _refuses(finding: Finding) -> bool:
+    """A consumer's rule that was broken; and answers beyond the cap, at which nobody looked."""
+    is_beyond = finding.name == "INPUT_TOO_LARGE" and "resume" in finding.ids
+    return is_beyond or (finding.side is Side.CONSUMER and finding.level in _REFUSES)
+
+
+def _is_refusal(findings: tuple[Finding, ...]) -> bool:
+    return any(map(_refuses, findings))
+
+
+# Steps of a thread ----------------------------------------------------------------------------------------------------
+
+
+def _begun(run: Begun) -> Callable[[Thread], Thread]:
+    return lambda thread: ledger.begun(thread, run)[0]
+
+
+def _ended(run: RunSeen) -> Callable[[Thread], Thread]:
+    return lambda thread: ledger.ended(thread, run)[0]
+
+
+def _sent(thread: Thread, given: Input) -> Thread:
+    """In one transaction with a last look: of two that answer differently at the same time, one is too late."""
+    heard, now = without_old_channel(thread, given), datetime.now(UTC)
+    if changed := changed_answers(thread, heard, now):
+        raise refusal(Check(refused=True, findings=(found("ANSWER_CHANGED", *changed),)))
+    return ledger.begun(thread, Begun(given.thread_id, given.run_id, Mode.SPEC, heard, now))[0]
+
+
+# Inputs ---------------------------------------------------------------------------------------------------------------
+
+
+def _plain(value: Json) -> Json:
+    """JSON of an input that may be a model of the SDK: what was not set is absent, which is another thing than null."""
+    dump = getattr(value, "model_dump", None)
+    return value if dump is None else dump(mode="json", by_alias=True, exclude_unset=True)
+
+
+def _read(value: Json) -> Input | None:
+    try:
+        return read_input(_plain(value))
+    except Exception:  # noqa: BLE001 - an object like no other; `check` refuses it
+        return None
+
+
+def _payloads(value: Json) -> dict[str, Json]:
+    """By interrupt, as they were given."""
+    entries = value.get("resume")
+    known = [each for each in entries if isinstance(each, dict)] if isinstance(entries, list) else []
+    pairs = ((each.get("interruptId", each.get("interrupt_id")), each) for each in reversed(known))
+    return {name: each["payload"] for name, each in pairs if isinstance(name, str) and "payload" in each}
+
+
+def _aware(now: datetime | None) -> datetime:
+    if now is None:
+        return datetime.now(UTC)
+    return now.replace(tzinfo=UTC) if now.tzinfo is None else now.astimezone(UTC)

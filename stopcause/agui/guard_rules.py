@@ -1,0 +1,177 @@
+"""What is wrong with an input that is about to be sent, given its thread: rules R50 to R65. Pure; the guard calls it.
+
+The consumer answers for coverage, since it alone holds what the interrupted run asked (spec 1.0, interrupt-resume).
+Which answer answers which question is in `resumes`; here is what may not be sent, and what is worth knowing.
+
+Where the texts are silent, this holds:
+- A list that repeats answers which were taken, and answers what is still open, is fine: the first are REPLAY, the
+  others are held against every rule. A list that leaves the taken ones out is fine too: only what is open is demanded.
+- An answer whose run has not ended, or broke off, may be sent once more as it was, and in no other way; a run without
+  answers may start beside it. Once it has expired it may only be given up: nobody knows whether it ever arrived.
+- The channel before `resume` answers a thread that asked by CUSTOM events, and no other.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from typing import NamedTuple
+
+from stopcause.agui import resumes, schemas
+from stopcause.agui.findings import CARDS, Finding, found
+from stopcause.agui.resumes import CANCELLED, RESOLVED
+from stopcause.agui.schemas import Held
+from stopcause.agui.values import Entry, Input, Interrupt, Json, Raised, Thread
+from stopcause.agui.words import Channel, State
+
+_UNDER_WAY = {State.SENT: "ANSWER_UNDER_WAY", State.UNKNOWN: "ANSWER_FATE_UNKNOWN"}
+_HELD = {
+    Held.MISMATCH: "PAYLOAD_SCHEMA_MISMATCH",
+    Held.UNREADABLE: "SCHEMA_UNREADABLE",
+    Held.TOO_LARGE: "PAYLOAD_TOO_LARGE",
+}
+_ORDER = {card.name: place for place, card in enumerate(CARDS)}
+
+Fault = tuple[str, str]  # the finding's name, and the id that it is about; "" is about the input
+
+
+class Asked(NamedTuple):
+    """An input that is about to be sent.
+
+    Attributes:
+        payloads: By interrupt, as given; an entry without one has none.
+        is_elsewhere: Whether an interrupt of this id is known on another thread.
+    """
+
+    thread: Thread
+    given: Input
+    payloads: Mapping[str, Json]
+    now: datetime
+    is_elsewhere: Callable[[str], bool]
+
+
+def findings_of(asked: Asked) -> tuple[Finding, ...]:
+    """Each once, with all ids that it is about, after what is wrong with the input's own shape."""
+    ids: dict[str, dict[str, None]] = defaultdict(dict)
+    for name, each in _faults(asked._replace(given=without_old_channel(asked.thread, asked.given))):
+        ids[name].update({each: None} if each else {})
+    ordered = sorted(ids, key=_ORDER.__getitem__)
+    return (*asked.given.findings, *(found(name, *ids[name]) for name in ordered))
+
+
+def changed_answers(thread: Thread, given: Input, now: datetime) -> tuple[str, ...]:
+    """The interrupts that an input answers in another way than they were answered before."""
+    asked = Asked(thread, given, {}, now, lambda _: False)
+    said = (fault for raised, entry in _again(asked) for fault in _once_more(asked, raised, entry))
+    return tuple(interrupt_id for name, interrupt_id in said if name == "ANSWER_CHANGED")
+
+
+def without_old_channel(thread: Thread, given: Input) -> Input:
+    """The input as its thread hears it: what `forwardedProps.command.resume` brings is an answer before 1.0 only."""
+    asks = [each for each in thread.raised if each.run_id == thread.paused_run]
+    is_old = bool(asks) and all(each.interrupt.channel is Channel.CUSTOM for each in asks)
+    return given if is_old else given._replace(legacy_answer=None)
+
+
+def _faults(asked: Asked) -> Iterator[Fault]:
+    matched = resumes.match(asked.thread, asked.given.run_id, asked.given)
+    yield from _coverage(asked, matched)
+    yield from (("RESUME_DUPLICATE", each) for each in matched.duplicates)
+    yield from _unrecognised(asked, matched)
+    yield from _under_way(asked.thread)
+    for place, entry in matched.taken.items():
+        raised = asked.thread.raised[place]
+        yield from _lost(raised) if raised.state is State.LOST else _answer(asked, raised.interrupt, entry)
+    for raised, entry in _again(asked):
+        yield from _once_more(asked, raised, entry)
+
+
+# The list as a whole --------------------------------------------------------------------------------------------------
+
+
+def _coverage(asked: Asked, matched: resumes.Matched) -> Iterator[Fault]:
+    taken = {asked.thread.raised[place].interrupt.id for place in matched.taken}
+    name = "UNCOVERED" if matched.has_entries else "SILENT_CONTINUE"
+    for place in matched.uncovered:
+        if (interrupt_id := asked.thread.raised[place].interrupt.id) not in taken:
+            yield name, interrupt_id
+
+
+def _unrecognised(asked: Asked, matched: resumes.Matched) -> Iterator[Fault]:
+    """Answers to something that this thread does not ask. One that is malformed is no answer, and is said to be so."""
+    malformed = {entry.id for entry in asked.given.resume or () if entry.status not in (RESOLVED, CANCELLED)}
+    unknown = [each for each in matched.unknown if each not in malformed]
+    yield from (("RESUME_STALE_ID", each) for each in matched.stale)
+    for each in unknown:
+        yield "RESUME_WRONG_THREAD" if asked.is_elsewhere(each) else "RESUME_UNKNOWN_ID", each
+    is_idle = matched.is_unrecognised and not matched.uncovered and not any(_under_way(asked.thread))
+    if is_idle and (matched.stale or unknown):
+        yield "RESUME_NOTHING_OPEN", ""
+
+
+def _under_way(thread: Thread) -> Iterator[Fault]:
+    for each in thread.raised:
+        if each.run_id == thread.paused_run and each.state in _UNDER_WAY:
+            yield _UNDER_WAY[each.state], each.interrupt.id
+
+
+# One answer -----------------------------------------------------------------------------------------------------------
+
+
+def _lost(raised: Raised) -> Iterator[Fault]:
+    """Nobody asks for it any more."""
+    yield "RESUME_STALE_ID", raised.interrupt.id
+
+
+def _answer(asked: Asked, interrupt: Interrupt, entry: Entry) -> Iterator[Fault]:
+    """The first answer to something open."""
+    if interrupt.channel is Channel.TOOL:
+        return  # answered by a message
+    if interrupt.is_expiry_unreadable:
+        yield "EXPIRY_UNREADABLE", interrupt.id
+    if entry.status == CANCELLED:
+        if entry.has_payload:
+            yield "CANCELLED_PAYLOAD", interrupt.id
+    elif resumes.is_expired(interrupt, asked.now):
+        yield "EXPIRED_ANSWER", interrupt.id
+    else:
+        yield from ((name, interrupt.id) for name in payload_faults(interrupt, entry, asked.payloads))
+
+
+def payload_faults(interrupt: Interrupt, entry: Entry, payloads: Mapping[str, Json]) -> Iterator[str]:
+    """What is wrong with the payload of an answer that resolves; nothing where the interrupt describes none."""
+    if entry.is_edited and not schemas.offers_edits(interrupt.schema):
+        yield "EDITS_NOT_OFFERED"
+    by_list = entry.id in payloads or not entry.has_payload  # that of the old channel is not held against anything
+    if interrupt.schema is not None and by_list:
+        held = schemas.hold(interrupt.schema, payloads.get(entry.id))
+        if held in _HELD:
+            yield _HELD[held]
+
+
+def _again(asked: Asked) -> Iterator[tuple[Raised, Entry]]:
+    """Answers to what was answered before, beside what they were: those of this very run too."""
+    matched = resumes.match(asked.thread, asked.given.run_id, asked.given)
+    entries = {entry.id: entry for entry in asked.given.resume or ()}
+    for place in (*matched.own, *matched.repeated, *matched.changed):
+        raised = asked.thread.raised[place]
+        entry = entries.get(raised.interrupt.id, asked.given.legacy_answer)
+        if entry is not None and raised.interrupt.channel is not Channel.TOOL:
+            yield raised, entry
+
+
+def _once_more(asked: Asked, raised: Raised, entry: Entry) -> Iterator[Fault]:
+    """An answer to what was answered: fine if it is the same, and of the last run that asked."""
+    if raised.run_id != asked.thread.paused_run:
+        yield "RESUME_STALE_ID", raised.interrupt.id
+        return
+    is_late = raised.state in _UNDER_WAY and resumes.is_expired(raised.interrupt, asked.now)
+    if is_late and entry.status == RESOLVED:
+        yield "EXPIRED_ANSWER", raised.interrupt.id
+    elif not is_late or _is_same(raised, entry):
+        yield "REPLAY" if _is_same(raised, entry) else "ANSWER_CHANGED", raised.interrupt.id
+
+
+def _is_same(raised: Raised, entry: Entry) -> bool:
+    return raised.answer is not None and resumes.is_same(raised.answer, entry)
