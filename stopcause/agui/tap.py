@@ -116,21 +116,21 @@ class Tap:
 
     def begun(self, run: Begun, *, tells: bool) -> None:
         """A run was seen to begin."""
+        if self.guard is not None:
+            self.guard.saw(run)
         with self._lock:
             link = self._ledger.begun(run)
         if tells:
             capture.tell(told.begun_records(run, link, self.source()))
-        if self.guard is not None:
-            self.guard.saw(run)
 
     def ended(self, run: RunSeen, *, tells: bool) -> None:
         """A run was seen to end, perhaps for the second time."""
+        if self.guard is not None:
+            self.guard.saw(run)
         with self._lock:
             link = self._ledger.ended(run)
         if tells:
             capture.tell(told.ended_records(run, link, self.source()), is_receipt=True)
-        if self.guard is not None:
-            self.guard.saw(run)
 
     def source(self) -> told.Source:
         """What holds for records that are made now."""

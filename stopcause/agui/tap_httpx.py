@@ -2,7 +2,7 @@
 
     client = httpx.AsyncClient(transport=AsyncAguiTransport(httpx.AsyncHTTPTransport(), agent="invoice-agent"))
 
-With a guard no answer leaves that may not be sent: `ResumeRefusedError` is raised in its place, and nothing is sent.
+With a guard no input leaves that the thread does not allow: `ResumeRefusedError` is raised, and nothing is sent.
 A request whose body is an iterator is not read: then the input is not known, and no guard looks at it.
 """
 
@@ -22,6 +22,7 @@ from stopcause.errors import ResumeRefusedError, StopcauseError
 if TYPE_CHECKING:
     from stopcause.agui.findings import Finding
     from stopcause.agui.guard import ResumeGuard
+    from stopcause.agui.values import Input
 
 
 class AguiTransport(httpx.BaseTransport):
@@ -48,7 +49,7 @@ class AguiTransport(httpx.BaseTransport):
         passage = _passage(self._tap, request)
         response = self._inner.handle_request(request)
         if passage is not None and _is_watched(passage, response):
-            response.stream = _Stream(response.stream, passage)
+            response.stream = _Stream(response.stream, passage, looks_first=self._tap.guard is not None)
         return response
 
     def close(self) -> None:
@@ -90,7 +91,7 @@ class AsyncAguiTransport(httpx.AsyncBaseTransport):
         passage = _passage(self._tap, request)
         response = await self._inner.handle_async_request(request)
         if passage is not None and _is_watched(passage, response):
-            response.stream = _AsyncStream(response.stream, passage)
+            response.stream = _AsyncStream(response.stream, passage, looks_first=self._tap.guard is not None)
         return response
 
     async def aclose(self) -> None:
@@ -115,41 +116,43 @@ class AsyncAguiTransport(httpx.AsyncBaseTransport):
 
 def _passage(tap: Tap, request: httpx.Request) -> Passage | None:
     """What watches a request; the guard has agreed to it."""
-    if request.method != "POST":
+    body = _body_of(request) if request.method == "POST" else None
+    if body is None:
         return None
-    body = _body_of(request)
-    if tap.guard is not None and body:
-        _ask(tap.guard, body)
+    given = _agreed(tap.guard, body) if tap.guard is not None else None
     passage = tap.passage()
-    if passage is not None and body:
+    if passage is not None and given is not None:
+        passage.given = given
+    elif passage is not None:
         passage.asked(body)
     return passage
 
 
-def _body_of(request: httpx.Request) -> bytes:
+def _body_of(request: httpx.Request) -> bytes | None:
     try:
         return request.content
     except httpx.RequestNotRead:  # an iterator: whoever reads it first has it
-        return b""
+        return None
 
 
-def _ask(guard: ResumeGuard, body: bytes) -> None:
-    """Asks the guard, where the body is an input. What it has let pass it remembers, before a byte is sent."""
+def _agreed(guard: ResumeGuard, body: bytes) -> Input | None:
+    """The input, where the body is one and the guard lets it pass. It remembers that before a byte is sent."""
     try:
         value = json_of(body) if len(body) <= MOST_ASKED else None
-        if value is None or read_input(value) is None:
-            return
+        given = read_input(value)
+        if given is None:
+            return None
         check = guard.check(value)
         if not check.refused:
             guard.sent(value)
-            return
+            return given
         findings = check.findings
     except StopcauseError:
         raise
     except Exception as error:  # noqa: BLE001 - a fault of ours
         failed("guard", error)
         if guard.on_unreadable == "allow":
-            return
+            return None
         findings = (found("GUARD_STATE_UNREADABLE"),)
     raise _refusal(findings)
 
@@ -178,11 +181,21 @@ def _is_watched(passage: Passage, response: httpx.Response) -> bool:
 
 
 class _Watched:
-    """A stream and who watches it. A chunk is looked at when the next is asked for, or the stream is closed."""
+    """A stream and who watches it. A chunk is looked at when the next is asked for, or the stream is closed.
 
-    def __init__(self, inner: Any, passage: Passage) -> None:  # noqa: ANN401 - a stream of either kind
-        self._inner, self._passage = inner, passage
+    `looks_first`: before it is handed over. A guard has to know of a question before the reader can answer it.
+    """
+
+    def __init__(self, inner: Any, passage: Passage, *, looks_first: bool) -> None:  # noqa: ANN401 - of either kind
+        self._passage = passage
+        self._inner, self._looks_first = inner, looks_first
         self._chunk = b""
+
+    def _came(self, chunk: bytes) -> bytes:
+        self._chunk = chunk
+        if self._looks_first:
+            self._look()
+        return chunk
 
     def _look(self) -> None:
         chunk, self._chunk = self._chunk, b""
@@ -201,8 +214,7 @@ class _Stream(_Watched, httpx.SyncByteStream):
     def __iter__(self) -> Iterator[bytes]:
         try:
             for chunk in self._inner:
-                self._chunk = chunk
-                yield chunk
+                yield self._came(chunk)
                 self._look()
         except Exception:
             self._over(left_by_reader=False)  # the connection broke
@@ -220,8 +232,7 @@ class _AsyncStream(_Watched, httpx.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
             async for chunk in self._inner:
-                self._chunk = chunk
-                yield chunk
+                yield self._came(chunk)
                 self._look()
         except Exception:
             self._over(left_by_reader=False)

@@ -1,0 +1,248 @@
+"""What a tap leaves behind is what a recording of the same stream says, whatever the chunks and the side."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from stopcause.agui import tap, told
+from stopcause.agui.inputs import read_input
+from stopcause.agui.ledger import Ledger
+from stopcause.agui.lifecycle import Watch
+from stopcause.agui.tap_asgi import AguiMiddleware
+from stopcause.agui.tap_httpx import AguiTransport
+from stopcause.agui.values import Begun
+from stopcause.receipts import capture, mending, process
+from stopcause.receipts.testing import Recorded, recorded
+from tests.agui.tapped import (
+    NDJSON,
+    RECORDINGS,
+    SSE,
+    finished,
+    input_of,
+    playing,
+    recorded_exchanges,
+    said,
+    served,
+    sse,
+    started,
+)
+
+Json = Any
+Record = dict[str, Json]
+AGENT = "clerk"
+ROUTE = {"owner": "team:pay", "due_s": 60.0}
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT.*")
+_OWN = ("record_id", "seq")
+
+
+# The same as a recording ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", sorted(RECORDINGS.glob("*.json")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(("size", "media"), [(1, SSE), (997, SSE), (0, NDJSON)])
+def test_both_taps_tell_what_the_recording_tells(path: Path, size: int, media: str) -> None:
+    exchanges = recorded_exchanges(path)
+    expected = _as_recorded(exchanges, is_home=False)
+    with served(playing(exchanges, size, media)) as url, recorded(route=ROUTE) as receipts:
+        with httpx.Client(transport=AguiTransport(agent=AGENT)) as client:
+            _play(client, url, exchanges)
+        assert _lines(receipts.lines) == expected
+    tapped = AguiMiddleware(playing(exchanges, size, media), AGENT)
+    with recorded(route=ROUTE) as receipts, served(tapped) as url:
+        with httpx.Client() as client:
+            _play(client, url, exchanges)
+        assert _lines(receipts.lines) == _as_recorded(exchanges, is_home=True)
+    assert {line["kind"] for line in expected} >= {"run.started", "run.stopped"}
+
+
+def _play(client: httpx.Client, url: str, exchanges: Sequence[Mapping[str, Json]]) -> None:
+    for each in exchanges:
+        client.post(url, json=each["input"])
+
+
+def _as_recorded(exchanges: Sequence[Mapping[str, Json]], *, is_home: bool) -> list[Record]:
+    """The records of these exchanges, without a tap."""
+    with recorded(route=ROUTE):
+        ledger, drafts, now = Ledger(), [], capture.configured_now()
+        source = told.Source(
+            agent=AGENT, lease_s=now.lease_s, route_of=now.route_of, process=process.identity() if is_home else None
+        )
+    for each in exchanges:
+        moment = datetime.now(UTC)
+        watch = Watch(read_input(each["input"]), http_status=each.get("http_status"))
+        seen = [run for event in each["events"] for run in watch.take(event, moment)]
+        for run in (*seen, *watch.close(moment)):
+            if isinstance(run, Begun):
+                drafts += told.begun_records(run, ledger.begun(run), source)
+            else:
+                drafts += told.ended_records(run, ledger.ended(run), source)
+    return _lines([line for draft in drafts if (line := mending.line_of(draft)) is not None])
+
+
+def _lines(lines: Sequence[bytes]) -> list[Record]:
+    """Records without what is another each time."""
+    return [{key: _same(key, value) for key, value in json.loads(line).items() if key not in _OWN} for line in lines]
+
+
+def _same(key: str, value: Json) -> Json:
+    if isinstance(value, dict):
+        return {inner: _same(inner, each) for inner, each in value.items()}
+    if isinstance(value, list):
+        return [_same(key, each) for each in value]
+    is_time = key == "duration_s" or (isinstance(value, str) and _TIME.fullmatch(value))
+    return "a time" if is_time else value
+
+
+# Ends -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def receipts() -> Iterator[Recorded]:
+    with recorded(service="desk", environment="test") as kept:
+        yield kept
+
+
+def _passage(*, is_home: bool = True) -> tap.Passage:
+    passage = tap.Tap(AGENT, is_home=is_home).passage()
+    assert passage is not None
+    passage.asked(json.dumps(input_of()).encode())
+    passage.answered(200, "text/event-stream; charset=utf-8", "")
+    return passage
+
+
+def test_a_run_is_told_as_it_begins_and_as_it_ends(receipts: Recorded) -> None:
+    passage = _passage()
+    passage.passed(sse([started()]))
+    assert [line["kind"] for line in _lines(receipts.lines)] == ["run.started"]
+    passage.passed(sse([*said(), finished()]))
+    assert (receipts.stopped.stop_cause, receipts.stopped.run_id) == ("natural", "r1")
+    passage.ended()
+    assert len(receipts.receipts) == 1
+
+
+def test_what_the_program_said_once_stands_in_the_records(receipts: Recorded) -> None:
+    passage = _passage()
+    passage.passed(sse([started(), finished()]))
+    start, stop = _lines(receipts.lines)
+    for record in (start, stop):
+        assert (record["agent"], record["service"], record["environment"]) == (AGENT, "desk", "test")
+        assert (record["boundary"], record["thread_id"]) == ("event_stream", "t1")
+    assert (start["lease_s"], start["process"]) == (300.0, process.identity())
+
+
+def test_a_run_that_lives_elsewhere_has_no_process_here(receipts: Recorded) -> None:
+    _passage(is_home=False).passed(sse([started()]))
+    assert "process" not in _lines(receipts.lines)[0]
+
+
+def test_a_stream_that_breaks_off_is_truncated(receipts: Recorded) -> None:
+    passage = _passage()
+    passage.passed(sse([started()]))
+    passage.ended()
+    assert receipts.stopped.stop_cause == "stream_truncated"
+
+
+def test_a_stream_that_its_reader_leaves_is_aborted(receipts: Recorded) -> None:
+    passage = _passage()
+    passage.passed(sse([started()]))
+    passage.ended(left_by_reader=True)
+    assert receipts.stopped.stop_cause == "caller_abort"
+
+
+def test_a_reader_who_leaves_after_the_end_changes_nothing(receipts: Recorded) -> None:
+    passage = _passage()
+    passage.passed(sse([started(), finished()]))
+    passage.ended(left_by_reader=True)
+    assert receipts.stopped.stop_cause == "natural"
+
+
+@pytest.mark.parametrize("status", [400, 401, 409, 422, 500, 503])
+def test_a_refusal_is_the_end_of_the_run_that_was_asked_for(status: int, receipts: Recorded) -> None:
+    passage = tap.Tap(AGENT).passage()
+    assert passage is not None
+    passage.asked(json.dumps(input_of()).encode())
+    passage.answered(status, "application/json", "")
+    assert (receipts.stopped.stop_cause, receipts.stopped.run_id) == ("input_rejected", "r1")
+
+
+@pytest.mark.parametrize("status", [200, 204, 301, 307])
+def test_an_answer_that_is_no_stream_and_no_refusal_says_nothing(status: int, receipts: Recorded) -> None:
+    passage = tap.Tap(AGENT).passage()
+    assert passage is not None
+    passage.asked(json.dumps(input_of()).encode())
+    passage.answered(status, "application/json", "")
+    passage.passed(sse([started(), finished()]))
+    passage.ended()
+    assert receipts.lines == []
+
+
+@pytest.mark.parametrize("body", [b"", b"no json", b"[]", b'{"threadId": "t1"}', b"[" * 100_000, b"\xff"])
+def test_a_refusal_of_what_is_no_input_says_nothing(body: bytes, receipts: Recorded) -> None:
+    passage = tap.Tap(AGENT).passage()
+    assert passage is not None
+    passage.asked(body)
+    passage.answered(422, "application/json", "")
+    assert receipts.lines == []
+
+
+@pytest.mark.parametrize("media", ["application/json", "text/html", "application/octet-stream", ""])
+def test_a_stream_of_something_else_is_not_read(media: str, receipts: Recorded) -> None:
+    passage = tap.Tap(AGENT).passage()
+    assert passage is not None
+    passage.answered(200, media, "")
+    assert not passage.is_stream
+    assert receipts.lines == []
+
+
+# Signs of life --------------------------------------------------------------------------------------------------------
+
+
+class Clock:
+    """A clock that is set by hand, where the tap looks at it."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.seconds = 1000.0
+        began = datetime.now(UTC)
+        patch.setattr(tap, "_now", lambda: began + timedelta(seconds=self.seconds - 1000.0))
+        patch.setattr("stopcause.agui.tap.time.monotonic", lambda: self.seconds)
+
+
+@pytest.mark.parametrize(
+    ("events", "sign"),
+    [
+        (said(), "output"),
+        ([{"type": "STATE_SNAPSHOT", "snapshot": {}}, *said()], "state_change"),
+        ([{"type": "TOOL_CALL_RESULT", "messageId": "m9", "toolCallId": "c1", "content": "x"}, *said()], "tool_result"),
+        ([{"type": "STEP_STARTED", "stepName": "a"}], "heartbeat"),
+        ([{"type": "OF_TOMORROW"}], "heartbeat"),
+    ],
+)
+def test_a_run_that_goes_on_gives_the_best_sign_of_the_last_ten_seconds(
+    events: list[Json], sign: str, receipts: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, passage = Clock(monkeypatch), _passage()
+    passage.passed(sse([started(), *events]))
+    clock.seconds += 9.9
+    passage.passed(b": still here\n\n")
+    assert len(receipts.lines) == 1
+    clock.seconds += 0.2
+    passage.passed(b": still here\n\n")
+    passage.passed(b": still here\n\n")
+    (_, progress) = _lines(receipts.lines)
+    assert (progress["kind"], progress["run_id"], progress.get("sign")) == ("run.progress", "r1", sign)
+
+
+def test_nobody_gives_signs_of_a_run_that_is_over(receipts: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, passage = Clock(monkeypatch), _passage()
+    passage.passed(sse([started(), finished()]))
+    clock.seconds += 60
+    passage.passed(b": still here\n\n")
+    assert [line["kind"] for line in _lines(receipts.lines)] == ["run.started", "run.stopped"]
