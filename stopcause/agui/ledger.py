@@ -4,7 +4,7 @@
     ended(thread, run)   what became of them, which gated calls ran, what it asks, what is lost
 
 Interrupts are known by thread, run that asked, and id: producers make the same ids in every thread and process. A run
-is counted once: told again, it changes nothing; a RUN_ERROR that comes late fails the run and leaves its thread as it is.
+is counted once: told again, it changes nothing; a late RUN_ERROR fails the run, and leaves its thread as it is.
 Which answer answers what is in `resumes`, which gated calls ran in `gated`, what a thread adds up to in `verdicts`.
 """
 
@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
-from typing import Any
 
 from stopcause.agui import resumes
 from stopcause.agui.findings import Finding, found
@@ -22,7 +21,8 @@ from stopcause.agui.words import Ending, State
 from stopcause.receipts.vocabulary import WAITING, StopCause
 
 LOOP = 3  # as many runs that end alike are one that goes round
-_MOST_THREADS = 100_000
+_MOST_THREADS = 10_000
+_LOOKED_AT = 64  # of the quietest threads, for one that waits for nothing
 _MOST_RUNS = 64  # that are remembered as counted
 _MOST_ASKING = 8  # runs whose settled interrupts are kept
 _MOST_RAISED = 10_000
@@ -35,7 +35,7 @@ _UNSETTLED = frozenset({State.OPEN, State.LOST, State.SENT, State.UNKNOWN})
 
 
 class Ledger:
-    """The threads of any number of streams; beyond 100,000 the one that was quiet for longest is forgotten."""
+    """The threads of any number of streams. Beyond 10,000, those that were quiet for longest go, open ones last."""
 
     def __init__(self) -> None:
         self.threads: dict[str, Thread] = {}
@@ -64,13 +64,15 @@ class Ledger:
 
     def _keep(self, thread: Thread) -> None:
         self.threads[thread.id] = thread
-        for kept in (self.threads, self._links):
-            _forget_beyond(kept, _MOST_THREADS)
+        if len(self.threads) > _MOST_THREADS:
+            quiet = list(islice(self.threads, _LOOKED_AT))
+            del self.threads[next((each for each in quiet if not _waits(self.threads[each])), quiet[0])]
+        if len(self._links) > _MOST_THREADS:
+            del self._links[next(iter(self._links))]
 
 
-def _forget_beyond(kept: dict[Any, Any], most: int) -> None:
-    for key in tuple(islice(kept, max(len(kept) - most, 0))):
-        del kept[key]
+def _waits(thread: Thread) -> bool:
+    return any(each.state in _UNSETTLED for each in thread.raised)
 
 
 def begun(thread: Thread, run: Begun) -> tuple[Thread, Link]:
@@ -106,7 +108,7 @@ def _decided(raised: Raised, answer: Entry) -> Decided:
 def ended(thread: Thread, run: RunSeen) -> tuple[Thread, Link]:
     """The thread once a run ended, whether it was said to begin or not, and the whole of its link.
 
-    The link's `decided` are the answers that were taken. One that failed, or of which nobody knows, decided nothing.
+    The link's `answers` leave out what is open again, and its `decided` are the answers that were taken for sure.
     """
     if run.run_id in thread.runs:
         return thread, _late(thread, run) if run.is_late else Link()
@@ -198,7 +200,7 @@ class _Turn:
 
     def ask(self) -> None:
         """Its own interrupts. What is asked again moves here, and counts once."""
-        asked = {each.id: each for each in reversed(self.run.interrupts)} if _asks(self.run) else {}
+        asked = {each.id: each for each in reversed(self.run.interrupts)} if asks(self.run) else {}
         origins = _Origins(self.raised, self.run.run_id, self.evidence.ran)
         drifted = []
         for interrupt in reversed(asked.values()):
@@ -284,16 +286,15 @@ class _Turn:
             self._find("REINTERRUPT_LOOP", *(each.interrupt.id for each in after.open()))
 
     def link(self, link: Link) -> Link:
-        """The whole of how the run hangs in its thread."""
+        """The whole of how the run hangs in its thread: what it took up by an answer, or by asking again."""
         answered = [self.raised[n] for n in self.sent]
-        presumed = [self.raised[n] for n in self.evidence.presumed]
-        taken_up = [*presumed, *(self.raised[n] for n in self.moved), *answered]
-        resumed = next((each.run_id for each in reversed(taken_up)), None)
-        ids = dict.fromkeys((*link.answers, *(each.interrupt.id for each in taken_up if each.run_id == resumed)))
-        closed = {(each.run_id, each.interrupt.id) for each in answered if each.state in (State.CLOSED, State.MOVED)}
+        taken_up = [each for each in answered if each.state is not State.OPEN]
+        taken_up += [self.raised[n] for n in (*self.evidence.presumed, *self.moved)]
+        resumed = link.resumes_run_id or next((each.run_id for each in reversed(taken_up)), None)
+        closed = {(each.run_id, each.interrupt.id) for each in answered if each.state is State.CLOSED}
         return Link(
-            resumes_run_id=link.resumes_run_id or resumed,
-            answers=tuple(ids),
+            resumes_run_id=resumed,
+            answers=tuple(dict.fromkeys(each.interrupt.id for each in taken_up if each.run_id == resumed)),
             decided=tuple(each for each in link.decided if (each.run_id, each.interrupt_id) in closed),
             executed=self.evidence.executed,
             bypassed=self.evidence.bypassed,
@@ -305,7 +306,7 @@ def _is_under_way(raised: Raised, run_id: str) -> bool:
     return raised.answered_by == run_id and raised.state is State.SENT
 
 
-def _asks(run: RunSeen) -> bool:
+def asks(run: RunSeen) -> bool:
     """Whether it stopped to ask; what a broken or failed stream was about to ask, it did not."""
     return run.ending is Ending.INTERRUPT or run.is_late or (run.cause in WAITING and run.ending is Ending.SUCCESS)
 

@@ -1,14 +1,39 @@
-"""Runs and links as records of the wire format. Drafts: who keeps them, checks and writes them."""
+"""Runs and links as records of the wire format: drafts, which whoever keeps them checks and writes.
+
+    begun_records   run.started
+    progress_record run.progress
+    ended_records   run.stopped, and what became of the approvals of the run that it takes up
+
+A decision is told once its run got past the question, never when it is only sent: no record takes one back. Ids go
+through `ids.safe`, codes are words; a time that no run can have is moved to the next that it can.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from datetime import datetime
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from stopcause.agui.values import NOTHING, Begun, Link, RunSeen
+from stopcause import __version__
+from stopcause.agui.findings import Finding
+from stopcause.agui.ids import resume_token, safe, safe_or_none, word_or_none
+from stopcause.agui.ledger import asks
+from stopcause.agui.values import NOTHING, Begun, Input, Interrupt, Link, RunSeen
+from stopcause.agui.words import Ending, Level
+from stopcause.receipts.identifiers import display_name
+from stopcause.receipts.pseudonyms import pseudonym
+from stopcause.receipts.vocabulary import ApprovalState, Boundary, Kind, OutputShape, Sign
 
 Draft = dict[str, Any]
+
+ADAPTER = "stopcause.agui"
+FRAMEWORK = "ag-ui"
+UNNAMED = "unnamed"  # a run that nobody gave an id: nothing can be told of it
+_MOST_FINDINGS = 32
+_EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2999, 12, 31, tzinfo=UTC)
+_TICK = timedelta(microseconds=1)
+_UNTOLD = frozenset({"NO_VERSION", "UNRECOGNISED", "NO_DEADLINE"})  # every other stream has one; no operator needs it
+_NOT_OF_A_RECEIPT = frozenset({"record_id", "attempt", "extra", "seq", "kind", "schema"})
 
 
 class Source(NamedTuple):
@@ -16,7 +41,7 @@ class Source(NamedTuple):
 
     Attributes:
         route_of: (agent, kind, tool) -> a route with `owner`, `due_s` and `expires_s`, or None.
-        now: The caller's clock, where a stream says no time.
+        now: The caller's clock, for a time that the stream does not tell; the machine's, where there is none.
     """
 
     agent: str | None = None
@@ -28,12 +53,220 @@ class Source(NamedTuple):
     route_of: Callable[[object, object, object], Any] | None = None
     now: datetime | None = None
 
+    def clock(self) -> datetime:
+        """What time it is."""
+        return self.now or datetime.now(UTC)
+
 
 def begun_records(run: Begun, link: Link, source: Source) -> list[Draft]:
-    """`run.started`."""
-    return []
+    """That a run began, and what its answers take up; nothing of a run without an id."""
+    if run.run_id == UNNAMED:
+        return []
+    version = run.input.protocol_version if run.input is not None else None
+    draft = _head(Kind.STARTED, run.run_id, run.at or source.clock(), version) | {"seq": 0}
+    draft |= _static(run.thread_id, run.input, link, source)
+    _put(draft, lease_s=source.lease_s, process=dict(source.process) if source.process else None)
+    return [draft]
+
+
+def progress_record(run: Begun, sign: Sign, at: datetime, source: Source) -> Draft:
+    """That a run is alive, and perhaps got somewhere."""
+    del source  # a sign of life says nothing of who it is
+    return _head(Kind.PROGRESS, run.run_id, at, None) | {"sign": sign}
 
 
 def ended_records(run: RunSeen, link: Link, source: Source) -> list[Draft]:
-    """`run.stopped`, and what became of approvals of earlier runs."""
-    return []
+    """The receipt, the last sign of life of a stream that broke off, and what became of what it took up."""
+    if run.run_id == UNNAMED:
+        return []
+    at = _end_of(run, source)
+    return [*_last_sign(run, at), _receipt(run, link, source, at), *_taken_up(run, link, at)]
+
+
+def _end_of(run: RunSeen, source: Source) -> datetime:
+    """After its start, whatever the clocks say."""
+    at = run.ended_at or run.last_event_at or source.clock()
+    return max(at, run.began_at + _TICK) if run.began_at is not None else at
+
+
+def _last_sign(run: RunSeen, at: datetime) -> Iterator[Draft]:
+    """So that a stream which fell silent long before it was closed is told from one that was cut off."""
+    if run.ending is Ending.TRUNCATED and run.idle_s is not None and run.last_event_at is not None:
+        last = min(run.last_event_at, at)
+        yield _head(Kind.PROGRESS, run.run_id, last, run.protocol_version) | {"sign": Sign.OUTPUT, "seq": 1}
+
+
+# The receipt ----------------------------------------------------------------------------------------------------------
+
+
+def _receipt(run: RunSeen, link: Link, source: Source, at: datetime) -> Draft:
+    draft = {name: value for name, value in run.receipt.items() if name not in _NOT_OF_A_RECEIPT}
+    draft |= _head(Kind.STOPPED, run.run_id, at, run.protocol_version) | {"seq": 3 if run.is_late else 2}
+    draft |= _static(run.thread_id, run.input, link, source)
+    draft["stop_cause"] = run.cause
+    _put(
+        draft,
+        reason_code=word_or_none(run.reason),
+        started_at=_time(run.began_at),
+        duration_s=_seconds(run),
+        model=_name(run.usage.model),
+        provider=word_or_none(run.usage.provider),
+        steps=run.steps,
+        step_unit="step" if run.steps is not None else None,
+        tool_calls=len(run.calls) if run.ending is not Ending.REFUSED else None,
+        pending_tool_calls=len(run.pending) if run.ending is not Ending.REFUSED else None,
+        usage=_filled({"input_tokens": run.usage.input_tokens, "output_tokens": run.usage.output_tokens}),
+        error=_filled({"code": word_or_none(run.error_code), "status": run.http_status if _is_refused(run) else None}),
+        progress=_progress(run),
+        children=_children(run),
+        output_shape=OutputShape.TEXT if run.has_output else None,
+        approvals=[*_asked(run, source, at), *_bypassed(run, link)] or None,
+        findings=_findings((*run.findings, *link.findings), draft.get("findings")),
+    )
+    return draft
+
+
+def _is_refused(run: RunSeen) -> bool:
+    return run.ending is Ending.REFUSED
+
+
+def _seconds(run: RunSeen) -> float | None:
+    if run.began_at is None or run.ended_at is None or run.ended_at < run.began_at:
+        return None
+    return (run.ended_at - run.began_at).total_seconds()
+
+
+def _progress(run: RunSeen) -> Draft | None:
+    """What the stream shows of it; that it shows nothing is only told where something was watched."""
+    if _is_refused(run):
+        return None
+    return _filled({"made": run.made_progress, "last_at": _time(run.progress_at)})
+
+
+def _children(run: RunSeen) -> Draft | None:
+    """Subagents. One that is suspended waits by the interrupts of its run, where there are any."""
+    waiting = 0 if asks(run) and run.interrupts else run.subagents.suspended
+    counts = {"open": run.subagents.open, "failed": run.subagents.failed, "waiting": waiting}
+    return counts if any(counts.values()) else None
+
+
+def _findings(found: tuple[Finding, ...], before: object) -> list[Draft] | None:
+    """What an operator may need of it, beside what the producer's own receipt found."""
+    own = [
+        _filled({"code": each.code, "where": each.ids[0] if each.ids else None}) or {}
+        for each in dict.fromkeys(found)
+        if each.level is not Level.NOTE or each.name not in _UNTOLD
+    ]
+    return [*(before if isinstance(before, list) else ()), *own][:_MOST_FINDINGS] or None
+
+
+# Approvals ------------------------------------------------------------------------------------------------------------
+
+
+def _asked(run: RunSeen, source: Source, at: datetime) -> Iterator[Draft]:
+    """What the run asks for, each id once."""
+    interrupts = {each.id: each for each in reversed(run.interrupts)} if asks(run) else {}
+    for each in reversed(interrupts.values()):
+        yield _approval(run, each, source, at)
+
+
+def _approval(run: RunSeen, asked: Interrupt, source: Source, at: datetime) -> Draft:
+    """An interrupt as an approval; owner and times of the host's route where the producer says none."""
+    route = source.route_of(source.agent, asked.kind, asked.tool) if source.route_of is not None else None
+    owner = asked.owner or (route.owner if route else None)
+    draft: Draft = {
+        "approval_id": safe(asked.id),
+        "state": ApprovalState.ROUTED if owner else ApprovalState.REQUESTED,
+        "kind": asked.kind,
+        "requested_at": _time(at),
+        "resume_token": resume_token(run.thread_id, run.run_id, asked.id),
+    }
+    _put(
+        draft,
+        raised_by=safe_or_none(asked.raised_by),
+        tool=_name(asked.tool),
+        tool_call_id=safe_or_none(asked.tool_call_id),
+        owner=safe_or_none(owner),
+        deadline=_time(asked.due) or _after(at, route.due_s if route else None),
+        expires_at=_time(asked.expires_at) or _after(at, route.expires_s if route else None),
+        schema_digest=safe_or_none(asked.schema_digest),
+    )
+    return draft
+
+
+def _bypassed(run: RunSeen, link: Link) -> Iterator[Draft]:
+    """Gated calls that it ran without leave: its own receipt is voided by them, too."""
+    own = {each.id for each in run.interrupts} if asks(run) else set()
+    for _, interrupt_id in link.bypassed:
+        if interrupt_id not in own:
+            yield {"approval_id": safe(interrupt_id), "executed": True}
+
+
+def _taken_up(run: RunSeen, link: Link, at: datetime) -> Iterator[Draft]:
+    """What became of approvals of earlier runs: decided, executed, or both."""
+    told: dict[tuple[str, str], Draft] = {}
+    for each in link.decided:
+        news = told.setdefault((each.run_id, each.interrupt_id), {"approval_id": safe(each.interrupt_id)})
+        news |= {"state": ApprovalState.DECIDED, "decision": each.decision, "decided_at": _time(at)}
+        _put(news, payload_valid=each.payload_valid, payload_hmac=pseudonym(each.digest) if each.digest else None)
+    for key in (*link.executed, *link.bypassed):
+        told.setdefault(key, {"approval_id": safe(key[1])})["executed"] = True
+    for number, ((run_id, _), news) in enumerate(told.items(), 1):
+        yield _head(Kind.APPROVAL, run_id, at + number * _TICK, run.protocol_version) | {"approval": news}
+
+
+# Parts ----------------------------------------------------------------------------------------------------------------
+
+
+def _head(kind: Kind, run_id: str, at: datetime, version: str | None) -> Draft:
+    draft: Draft = {
+        "schema": "stopcause/1",
+        "kind": kind,
+        "run_id": safe(run_id),
+        "at": _time(at),
+        "boundary": Boundary.EVENT_STREAM,
+        "adapter": ADAPTER,
+        "adapter_version": __version__,
+        "framework": FRAMEWORK,
+    }
+    return _put(draft, framework_version=word_or_none(version))
+
+
+def _static(thread_id: str, given: Input | None, link: Link, source: Source) -> Draft:
+    """What the start says, and the receipt says again."""
+    resumed = link.resumes_run_id
+    return _put(
+        {"thread_id": safe(thread_id)},
+        agent=_name(source.agent),
+        service=_name(source.service),
+        environment=safe_or_none(source.environment),
+        labels=dict(source.labels) or None,
+        parent_run_id=safe_or_none(given.parent_run_id if given is not None else None),
+        resumes_run_id=safe_or_none(resumed),
+        # Without a list, all that the run asked counts as taken up.
+        answers=[safe(each) for each in link.answers] if resumed else None,
+    )
+
+
+def _put(draft: Draft, **fields: object) -> Draft:
+    draft |= {name: value for name, value in fields.items() if value is not None}
+    return draft
+
+
+def _filled(draft: Draft) -> Draft | None:
+    return {name: value for name, value in draft.items() if value is not None} or None
+
+
+def _name(text: str | None) -> str | None:
+    return display_name(text) if text else None
+
+
+def _time(moment: datetime | None) -> str | None:
+    """In UTC, and in a year that a run can have: what never expires does so in 2999."""
+    if moment is None:
+        return None
+    return min(max(moment.astimezone(UTC), _EARLIEST), _LATEST).isoformat().replace("+00:00", "Z")
+
+
+def _after(moment: datetime, seconds: float | None) -> str | None:
+    return _time(min(moment, _LATEST) + timedelta(seconds=min(seconds, 1e9))) if seconds is not None else None

@@ -1,32 +1,52 @@
-"""What a thread waits for, or how it ended: the thread verdict. Derived from its runs, never stored."""
+"""What a thread waits for, or how it ended: the thread verdict. Derived from its runs, never stored.
+
+The first that matches: (a) STUCK, where three runs end alike, or all that is open has expired; (b) UNCERTAIN, where a
+gated call ran without leave or twice; (c) WAITING or WAITING_UNROUTED, by what is open; (d) the latest run's verdict.
+Runs are judged by the classifier, from the records that `told` makes of them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from stopcause.agui.findings import Finding
-from stopcause.agui.values import Link, RunSeen, Thread
+from stopcause.agui.ids import resume_token, safe
+from stopcause.agui.ledger import LOOP
+from stopcause.agui.told import Draft
+from stopcause.agui.values import Link, Raised, RunSeen, Thread
 from stopcause.agui.words import State
-from stopcause.classifier.approvals import Wait
+from stopcause.classifier import engine, fold
+from stopcause.classifier.approvals import KEEPS_WAITING, Status, Wait
 from stopcause.classifier.policy import Policy
 from stopcause.classifier.verdict import Missing, Verdict, VerdictName
-from stopcause.receipts.model import Record
+from stopcause.receipts import codec, mending, model
+from stopcause.receipts.vocabulary import Kind
+
+_OPEN = frozenset({State.OPEN, State.LOST})
+_LINKS = ("resumes_run_id", "answers")
 
 
 class OpenWait(NamedTuple):
-    """An interrupt that its thread still waits for. Ids are safe to show."""
+    """An interrupt that its thread still waits for. Ids are safe to show, times UTC."""
 
     interrupt_id: str
     run_id: str
-    state: State
+    kind: str
+    state: str
+    tool: str | None
+    owner: str | None
+    deadline: datetime | None
+    expires_at: datetime | None
+    requested_at: datetime | None
     missing: tuple[Missing, ...]
-    wait: Wait | None
+    resume_token: str | None
 
 
 class ThreadVerdict(NamedTuple):
-    """What an operator should believe of a thread. `run_id` is its latest run. `verdict` is None while that runs."""
+    """What an operator should believe of a thread. `run_id` is its latest run's; `verdict` is None while that runs."""
 
     thread_id: str
     verdict: VerdictName | None
@@ -36,20 +56,180 @@ class ThreadVerdict(NamedTuple):
     findings: tuple[Finding, ...]
 
 
+class Told(NamedTuple):
+    """A run as it ended, how it hangs in its thread, and the records that were made of it."""
+
+    run: RunSeen
+    link: Link
+    drafts: Sequence[Draft]
+
+
 class Judged(NamedTuple):
-    """Runs by what their records say: verdicts and waits, by run id as records have it."""
+    """A run with the verdict on it; None where it has no id, so that no record could be made."""
 
-    verdicts: Mapping[str, Verdict]
-    waits: Mapping[str, tuple[Wait, ...]]
-
-
-def judge_runs(records: Iterable[Record], policy: Policy, now: datetime) -> Judged:
-    """The verdict on every run among the records, and its waits."""
-    return Judged({}, {})
+    run: RunSeen
+    link: Link
+    verdict: Verdict | None
 
 
 def judge_thread(
-    thread: Thread, runs: Sequence[RunSeen], links: Mapping[str, Link], judged: Judged
-) -> ThreadVerdict:
-    """The thread's verdict. `runs` are its runs as they ended, `links` by given run id."""
-    return ThreadVerdict(thread.id, None, "running", (), None, ())
+    thread: Thread, told: Sequence[Told], policy: Policy, now: datetime
+) -> tuple[list[Judged], ThreadVerdict]:
+    """The verdicts on a thread's runs, and on the thread.
+
+    Args:
+        thread: As the ledger has it after the last of them.
+        told: Its runs in the order of their ends. One that is told again replaces what it was.
+        policy: Routes and thresholds.
+        now: As of when deadlines and expiries are looked at.
+    """
+    last = {each.run.run_id: each for each in told}
+    runs = fold.group(_records(told, last))
+    resumers = engine.resumers_by_run(runs.values())
+    judged = [
+        Judged(each.run, each.link, engine.judge_run(found, policy, now, resumers.get(name, ())) if found else None)
+        for each in last.values()
+        for name in (safe(each.run.run_id),)
+        for found in (runs.get(name),)
+    ]
+    waits = {name: fold.facts_of(run, run.latest, policy, now).waits for name, run in runs.items()}
+    seen = _Seen(thread, waits, judged)
+    return judged, seen.verdict()
+
+
+# The records ----------------------------------------------------------------------------------------------------------
+
+
+def _records(told: Sequence[Told], last: Mapping[str, Told]) -> list[model.Record]:
+    """The records to judge by. Of several receipts of a run the last stands, as its stream says.
+
+    A run that only asks again takes nothing up here: the question of the earlier one was not answered.
+    """
+    records = []
+    for each in told:
+        stands = last[each.run.run_id] is each
+        for draft in each.drafts:
+            if draft["kind"] != Kind.STOPPED or stands:
+                records.append(_record(draft if _brought_answers(each) else _without_link(draft)))
+    return [each for each in records if each is not None]
+
+
+def _brought_answers(told: Told) -> bool:
+    given = told.run.input
+    if given is None or told.link.decided:
+        return True
+    return bool(given.resume) or given.legacy_answer is not None
+
+
+def _without_link(draft: Draft) -> Draft:
+    return {name: value for name, value in draft.items() if name not in _LINKS}
+
+
+def _record(draft: Draft) -> model.Record | None:
+    """As it would be stored: what the wire does not take is mended."""
+    line = mending.line_of(dict(draft))
+    record = codec.read_line(line) if line is not None else None
+    return None if record is None or isinstance(record, codec.LineError | model.UnknownRecord) else record
+
+
+# The thread -----------------------------------------------------------------------------------------------------------
+
+
+class _Seen:
+    """A thread with what the classifier says of its runs."""
+
+    def __init__(self, thread: Thread, waits: Mapping[str, tuple[Wait, ...]], judged: Sequence[Judged]) -> None:
+        self._thread, self._judged = thread, judged
+        self._waits = {(name, wait.approval_id): wait for name, of_run in waits.items() for wait in of_run}
+        self._open = [each for each in thread.raised if each.state in _OPEN]
+        self._statuses = [self._status(each) for each in self._open]
+
+    def verdict(self) -> ThreadVerdict:
+        steps: tuple[Callable[[], tuple[VerdictName | None, str] | None], ...] = (
+            self._stuck, self._uncertain, self._waiting,
+        )  # fmt: skip
+        found = next((result for step in steps if (result := step()) is not None), None)
+        name, reason = found or self._latest()
+        latest = self._judged[-1].run.run_id if self._judged else None
+        return ThreadVerdict(
+            thread_id=safe(self._thread.id),
+            verdict=name,
+            reason=reason,
+            open=tuple(self._open_wait(each) for each in self._open),
+            run_id=None if latest is None else safe(latest),
+            findings=tuple(dict.fromkeys(finding for each in self._judged for finding in each.link.findings)),
+        )
+
+    def _wait(self, raised: Raised) -> Wait | None:
+        return self._waits.get((safe(raised.run_id), safe(raised.interrupt.id)))
+
+    def _status(self, raised: Raised) -> Status:
+        wait = self._wait(raised)
+        return Status.OPEN if wait is None else wait.status
+
+    def _stuck(self) -> tuple[VerdictName, str] | None:
+        """(a) It goes round, or nobody may answer any more."""
+        if self._thread.open() and self._thread.same_set >= LOOP:
+            return VerdictName.STUCK, "loop_guard"
+        if self._open and self._thread.refusals[0] >= LOOP:
+            return VerdictName.STUCK, "retry_storm"
+        is_over = bool(self._open) and all(status is Status.OVER for status in self._statuses)
+        return (VerdictName.STUCK, "approval_expired") if is_over else None
+
+    def _uncertain(self) -> tuple[VerdictName, str] | None:
+        """(b) A gated call ran without leave, or twice, and nothing was asked and answered since."""
+        raised = self._thread.raised
+        counts = Counter(each.tool_call_id for each in self._thread.results if each.is_event)
+        for place in reversed(range(len(raised))):
+            each = raised[place]
+            if each.state is State.BYPASSED:
+                return VerdictName.UNCERTAIN, "approval_bypassed"
+            if each.state is not State.MOVED and counts[each.interrupt.tool_call_id or ""] > 1:
+                return VerdictName.UNCERTAIN, "duplicate_effect"
+            is_last_of_run = place == 0 or raised[place - 1].run_id != each.run_id
+            if is_last_of_run and self._was_answered(each.run_id):
+                return None
+        return None
+
+    def _was_answered(self, run_id: str) -> bool:
+        return any(each.run_id == run_id and each.state is State.CLOSED for each in self._thread.raised)
+
+    def _waiting(self) -> tuple[VerdictName, str] | None:
+        """(c) What is open, and what it lacks. One whose expiry was planned for is over, and waits no more."""
+        waits = [each for each, status in zip(self._open, self._statuses, strict=True) if status in KEEPS_WAITING]
+        if not waits:
+            return None
+        lacking = {name for each in waits for name in self._missing(each)}
+        missing = next((name for name in Missing if name in lacking), None)
+        if missing is not None:
+            return VerdictName.WAITING_UNROUTED, missing
+        return VerdictName.WAITING, waits[0].interrupt.kind
+
+    def _latest(self) -> tuple[VerdictName | None, str]:
+        """(d) How its latest run ended."""
+        verdict = self._judged[-1].verdict if self._judged else None
+        return (verdict.verdict, verdict.reason) if verdict is not None else (None, engine.RUNNING)
+
+    def _missing(self, raised: Raised) -> tuple[Missing, ...]:
+        """What the classifier finds missing; nothing resumes what nobody asks for any more."""
+        wait = self._wait(raised)
+        known = wait.missing if wait is not None else (Missing.OWNER, Missing.DEADLINE)
+        lost = {Missing.RESUME_TOKEN} if raised.state is State.LOST else set()
+        return tuple(name for name in Missing if name in {*known, *lost})
+
+    def _open_wait(self, raised: Raised) -> OpenWait:
+        wait, asked = self._wait(raised), raised.interrupt
+        token = resume_token(self._thread.id, raised.run_id, asked.id)
+        return OpenWait(
+            interrupt_id=safe(asked.id),
+            run_id=safe(raised.run_id),
+            kind=asked.kind,
+            state=raised.state,
+            tool=asked.tool,
+            owner=wait.owner if wait is not None else asked.owner,
+            deadline=wait.deadline if wait is not None else asked.due,
+            expires_at=asked.expires_at,
+            requested_at=wait.requested_at if wait is not None else None,
+            missing=self._missing(raised),
+            resume_token=None if raised.state is State.LOST else token,
+        )
