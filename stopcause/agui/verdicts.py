@@ -8,13 +8,13 @@ Runs are judged by the classifier, from the records that `told` makes of them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
 from stopcause.agui.findings import Finding
 from stopcause.agui.ids import resume_token, safe
-from stopcause.agui.ledger import LOOP
+from stopcause.agui.ledger import LOOP, asks
 from stopcause.agui.told import Draft
 from stopcause.agui.values import Link, Raised, RunSeen, Thread
 from stopcause.agui.words import State
@@ -84,41 +84,47 @@ def judge_thread(
         now: As of when deadlines and expiries are looked at.
     """
     last = {each.run.run_id: each for each in told}
+    first = {each.run.run_id: each for each in reversed(told)}
     runs = fold.group(_records(told, last))
     resumers = engine.resumers_by_run(runs.values())
-    judged = [
-        Judged(each.run, each.link, engine.judge_run(found, policy, now, resumers.get(name, ())) if found else None)
-        for each in last.values()
-        for name in (safe(each.run.run_id),)
-        for found in (runs.get(name),)
-    ]
-    waits = {name: fold.facts_of(run, run.latest, policy, now).waits for name, run in runs.items()}
-    seen = _Seen(thread, waits, judged)
-    return judged, seen.verdict()
+    judged = []
+    for name, each in ((safe(run_id), each) for run_id, each in last.items()):
+        run = runs.get(name)
+        verdict = engine.judge_run(run, policy, now, resumers.get(name, ())) if run is not None else None
+        judged.append(Judged(each.run, each.link, verdict))
+    asking = runs if len(told) == len(last) else fold.group(_records(told, first))
+    waits = {name: fold.facts_of(run, run.latest, policy, now).waits for name, run in asking.items()}
+    return judged, _Seen(thread, waits, judged).verdict()
 
 
 # The records ----------------------------------------------------------------------------------------------------------
 
 
-def _records(told: Sequence[Told], last: Mapping[str, Told]) -> list[model.Record]:
-    """The records to judge by. Of several receipts of a run the last stands, as its stream says.
-
-    A run that only asks again takes nothing up here: the question of the earlier one was not answered.
-    """
-    records = []
+def _records(told: Sequence[Told], standing: Mapping[str, Told]) -> Iterator[model.Record]:
+    """The records to judge by. Of several receipts of a run one stands: the last, or for what it asked the first."""
     for each in told:
-        stands = last[each.run.run_id] is each
+        stands = standing[each.run.run_id] is each
         for draft in each.drafts:
-            if draft["kind"] != Kind.STOPPED or stands:
-                records.append(_record(draft if _brought_answers(each) else _without_link(draft)))
-    return [each for each in records if each is not None]
+            if stands or draft["kind"] != Kind.STOPPED:
+                record = _record(_as_it_turned_out(draft, each))
+                if record is not None:
+                    yield record
+
+
+def _as_it_turned_out(draft: Draft, told: Told) -> Draft:
+    """With what the run took up in the end. One that only asks again answered nothing: it takes up nothing here."""
+    if "resumes_run_id" not in draft:
+        return draft
+    if not _brought_answers(told):
+        return _without_link(draft)
+    return draft | {"answers": [safe(each) for each in told.link.answers]}
 
 
 def _brought_answers(told: Told) -> bool:
     given = told.run.input
-    if given is None or told.link.decided:
-        return True
-    return bool(given.resume) or given.legacy_answer is not None
+    if given is None:
+        return not asks(told.run)
+    return bool(given.resume or told.link.decided) or given.legacy_answer is not None
 
 
 def _without_link(draft: Draft) -> Draft:
