@@ -50,6 +50,7 @@ CARDS = (
     Card("R0", "FRAME_UNREADABLE", P, MUST, "a frame is no JSON object with a type", fatal=True),
     Card("R0", "FRAME_TOO_LARGE", A, NOTE, "a frame is larger than this reader keeps; it was passed over"),
     Card("R0", "INPUT_TOO_LARGE", A, NOTE, "an input has more answers, tools or messages than are kept"),
+    Card("R0", "TOO_MANY", A, NOTE, "more of something than this reader keeps of a run; the rest is not looked at"),
     Card("R1", "FIRST_EVENT", P, MUST, "the first event is neither RUN_STARTED nor RUN_ERROR", fatal=True),
     Card("R2", "NESTED_RUN", P, MUST, "a run starts while another is active", fatal=True),
     Card("R3", "EVENT_AFTER_CLOSE", P, MUST, "an event of a run that is over", fatal=True),

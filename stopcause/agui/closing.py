@@ -1,0 +1,302 @@
+"""How a course ends, and what is told of it: RUN_FINISHED, RUN_ERROR, the end of a stream -> RunSeen.
+
+What an outcome is is in the specification (events/lifecycle, interrupt-resume). Two rules here are ours: a question is
+never passed over (a run that asks waits, whatever its outcome says), and what is fatal is told apart from what a run
+says of itself: only a run that reports its own failure has failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from stopcause.agui import endings, interrupts
+from stopcause.agui.course import Course, End, Event, Moment
+from stopcause.agui.findings import BY_NAME, Finding, found
+from stopcause.agui.ids import word_or_none
+from stopcause.agui.items import key_of
+from stopcause.agui.modes import mode_of
+from stopcause.agui.shapes import OUTCOMES, USAGE
+from stopcause.agui.values import Interrupt, Json, RunSeen, Usage
+from stopcause.agui.words import Channel, Ending, Level, Mode
+from stopcause.receipts.identifiers import display_name
+from stopcause.receipts.model import MAX_INTEGER
+from stopcause.receipts.vocabulary import ApprovalKind, StopCause
+
+_UNKNOWN = "unknown"
+_MOST_ENTRIES = 1000
+
+
+class _Outcome(NamedTuple):
+    """What RUN_FINISHED says: success where it says nothing."""
+
+    word: str = "success"
+    asks: tuple[interrupts.Ask, ...] = ()
+
+
+def finish(course: Course, event: Event, moment: Moment, waits: Callable[[str], bool]) -> End:
+    """RUN_FINISHED. `waits`: whether a call to this tool of the client's own is a wait."""
+    course.close_all()
+    outcome = _outcome(course, event)
+    _pending_field(course, event)
+    claim = endings.read_claim(event.get("metadata"))
+    end = _ENDS[outcome.word](course, outcome, moment.time)
+    if end.ending is Ending.SUCCESS:
+        end = _with_frontend(course, end, event.get("outcome"), waits)
+    if not any(each.channel is Channel.TOOL for each in end.interrupts):
+        ending, cause, finding = endings.cause_beside(end.ending, end.cause, claim.cause)
+        end = end._replace(ending=ending, cause=cause)
+        if finding is not None:
+            course.blame(finding)
+    if not claim.is_whole:
+        course.blame("RECEIPT_UNREADABLE")
+    _look_at(course, end.interrupts)
+    return end._replace(at=moment.time, receipt=claim.fields, usage=_usage(course, event.get("usage")))
+
+
+def fail(course: Course, event: Event, moment: Moment) -> End:
+    """RUN_ERROR. After RUN_FINISHED the run has failed too; what it asked for is still what it asked for."""
+    before = course.end
+    code = word_or_none(event.get("code"))
+    usage = _usage(course, event.get("usage"))
+    end = End(Ending.ERROR, endings.cause_of_code(code), moment.time, error_code=code, usage=usage)
+    if before is None:
+        return end
+    course.blame("LATE_ERROR")
+    kept = usage if usage != Usage() else before.usage
+    return end._replace(interrupts=before.interrupts, receipt=before.receipt, usage=kept, is_late=True)
+
+
+def truncate(course: Course, at: datetime | None, *, left_by_reader: bool) -> End:
+    """The stream is over, and the run is not."""
+    last = course.last.time
+    idle = max((at - last).total_seconds(), 0.0) if at is not None and last is not None else None
+    if left_by_reader:
+        return End(Ending.TRUNCATED, StopCause.CALLER_ABORT, at or last, reason="reader_left", idle_s=idle)
+    course.blame("TRUNCATED")
+    return End(Ending.TRUNCATED, StopCause.STREAM_TRUNCATED, at or last, idle_s=idle)
+
+
+def overtaken(course: Course) -> End:
+    """Another run began before this one was over. That is fatal to it."""
+    return End(Ending.TRUNCATED, StopCause.STREAM_TRUNCATED, course.last.time)
+
+
+def unseen(kind: str, at: datetime | None) -> End:
+    """The event that ends it was too large to be read: what it says, nobody knows."""
+    if kind == "RUN_ERROR":
+        return End(Ending.ERROR, StopCause.SELF_REPORTED_FAILURE, at, reason="frame_too_large")
+    return End(Ending.UNKNOWN_OUTCOME, StopCause.UNKNOWN, at, reason="frame_too_large")
+
+
+def refuse(course: Course, http_status: int, at: datetime | None) -> End:
+    """The request was refused: no run began (spec 1.0, basic/transports)."""
+    course.blame("INPUT_REFUSED")
+    return End(Ending.REFUSED, StopCause.INPUT_REJECTED, at, reason=f"http_{http_status}")
+
+
+# What RUN_FINISHED says ---------------------------------------------------------------------------------------------
+
+
+def _outcome(course: Course, event: Event) -> _Outcome:
+    value = event.get("outcome")
+    if not isinstance(value, dict):
+        return _Outcome()
+    course.has_outcome = True
+    said = value.get("type")
+    word = said if isinstance(said, str) else _UNKNOWN
+    shape = OUTCOMES.get(word)
+    if shape is None:
+        course.blame("UNKNOWN_OUTCOME")
+        return _Outcome(_UNKNOWN)
+    sound = course.is_sound(value, shape, "RUN_FINISHED.outcome")
+    asked = (value.get("interrupts") if sound else None) or ()
+    if word == "interrupt":
+        if sound and not asked:
+            course.blame("EMPTY_INTERRUPT")
+        return _Outcome(word, interrupts.read_interrupts(asked, course.run_id, course.blame))
+    if asked and isinstance(asked, list):
+        course.blame("OUTCOME_CONTRADICTION")
+        return _Outcome(word, interrupts.read_interrupts(asked, course.run_id, course.blame))
+    return _Outcome(word)
+
+
+def _pending_field(course: Course, event: Event) -> None:
+    """A field `interrupt` of the event itself, as before there were outcomes."""
+    value = event.get("interrupt")
+    for each in value[: interrupts.MOST] if isinstance(value, list) else [value] if value else ():
+        course.ask(interrupts.read_pending(each, course.run_id, len(course.asks) + 1))
+
+
+def _settled(course: Course, asks: Iterable[interrupts.Ask], at: datetime | None) -> tuple[Interrupt, ...]:
+    known = {**(course.given.calls if course.given is not None else {}), **course.named, **course.calls}
+    return tuple(each.settled(at, known) for each in asks)
+
+
+def _interrupted(course: Course, outcome: _Outcome, at: datetime | None) -> End:
+    """The outcome names what is asked for. CUSTOM events beside it tell the same once more, or should."""
+    asks: Sequence[interrupts.Ask] = outcome.asks or list(course.asks.values())
+    if outcome.asks and course.asks and len(course.asks) != len(outcome.asks):
+        course.blame("LEGACY_COUNT_MISMATCH")
+    asked = _settled(course, asks, at)
+    return End(Ending.INTERRUPT, interrupts.cause_of(asked), interrupts=asked)
+
+
+def _succeeded(course: Course, outcome: _Outcome, at: datetime | None) -> End:
+    """A success, unless something was asked for on the way, and is still open."""
+    if outcome.asks:  # a contradiction: fatal, and what was asked stays known
+        return End(Ending.SUCCESS, StopCause.NATURAL, interrupts=_settled(course, outcome.asks, at))
+    if course.asks:
+        is_old_way = not course.declared.is_there and not course.has_outcome
+        course.blame("LEGACY_INTERRUPT" if is_old_way else "INTERRUPT_AS_SUCCESS")
+        return _interrupted(course, outcome, at)
+    if course.suspended:
+        course.blame("INTERRUPT_AS_SUCCESS", *course.suspended)
+        asked = tuple(_suspended(course.suspended))
+        return End(Ending.INTERRUPT, interrupts.cause_of(asked), interrupts=asked)
+    return End(Ending.SUCCESS, StopCause.NATURAL)
+
+
+def _cancelled(_course: Course, _outcome: _Outcome, _at: datetime | None) -> End:
+    """It waits for nothing, whatever it asked on the way. Who stopped it only a receipt can say."""
+    return End(Ending.CANCELLED, StopCause.CALLER_ABORT)
+
+
+def _unknown(course: Course, _outcome: _Outcome, at: datetime | None) -> End:
+    asked = _settled(course, course.asks.values(), at)
+    return End(Ending.UNKNOWN_OUTCOME, StopCause.UNKNOWN, reason="outcome_type_unknown", interrupts=asked)
+
+
+_ENDS: Mapping[str, Callable[[Course, _Outcome, datetime | None], End]] = {
+    "success": _succeeded,
+    "interrupt": _interrupted,
+    "cancelled": _cancelled,
+    _UNKNOWN: _unknown,
+}
+
+
+def _suspended(waiting: Mapping[str, tuple[str, ...]]) -> Iterable[Interrupt]:
+    for subagent, names in waiting.items():
+        yield from (Interrupt(name, ApprovalKind.EXTERNAL, raised_by=subagent) for name in names)
+
+
+def _with_frontend(course: Course, end: End, outcome: Json, waits: Callable[[str], bool]) -> End:
+    """A run that stopped on calls of the client's own tools is a success; the policy may call some of them a wait."""
+    _trust_pending(course, outcome)
+    left = _unanswered(course)
+    asking = [call for call in left if call in course.frontend and waits(course.frontend[call])]
+    if not asking:
+        return end
+    asked = tuple(
+        Interrupt(call, ApprovalKind.INPUT_REQUIRED, Channel.TOOL, tool_call_id=call, tool=course.calls[call])
+        for call in asking
+    )
+    return end._replace(cause=StopCause.INPUT_PENDING, interrupts=(*end.interrupts, *asked))
+
+
+def _trust_pending(course: Course, outcome: Json) -> None:
+    """Where nobody knows the client's tools, `pendingToolCallIds` says which calls are the client's."""
+    said = outcome.get("pendingToolCallIds") if isinstance(outcome, dict) else None
+    if course.given is not None or not isinstance(said, list):
+        return
+    for call in (key_of(each) for each in said if isinstance(each, str)):
+        if call in course.calls:
+            course.frontend.setdefault(call, course.calls[call] or call)
+
+
+def _unanswered(course: Course) -> list[str]:
+    return [call for call in course.calls if call not in course.results]
+
+
+def _look_at(course: Course, asked: Sequence[Interrupt]) -> None:
+    seen = None
+    if course.given is not None:
+        seen = frozenset({*course.calls, *course.named, *course.given.calls, *course.given.answered})
+    for name, about in interrupts.findings_about(asked, seen):
+        if about:
+            course.blame(name, *about)
+
+
+def _usage(course: Course, entries: Json) -> Usage:
+    """The sums over its entries; model and provider where there is one only."""
+    if not isinstance(entries, list):
+        return Usage()
+    told = [
+        each for each in entries[:_MOST_ENTRIES] if isinstance(each, dict) and course.is_sound(each, USAGE, "usage")
+    ]
+    if len(told) < len(entries[:_MOST_ENTRIES]):
+        course.blame("MALFORMED", "usage")
+    models, providers = ({each.get(name) for each in told} for name in ("model", "provider"))
+    model, provider = (found.pop() if len(found) == 1 else None for found in (models, providers))
+    return Usage(
+        input_tokens=_sum(each.get("inputTokens") for each in told),
+        output_tokens=_sum(each.get("outputTokens") for each in told),
+        model=display_name(model) if model is not None else None,
+        provider=word_or_none(provider),
+    )
+
+
+def _sum(counts: Iterable[Json]) -> int | None:
+    known = [int(each) for each in counts if each is not None and each >= 0]
+    return min(sum(known), MAX_INTEGER) if known else None
+
+
+# What is told -----------------------------------------------------------------------------------------------------
+
+
+def seen(course: Course, end: End, http_status: int | None) -> RunSeen:
+    """The run as it stands. What is fatal makes it one that nobody may believe, but for a failure that it reports."""
+    left = _unanswered(course)
+    theirs = tuple(call for call in left if call in course.frontend)
+    if theirs:
+        course.blame("FRONTEND_PENDING", *theirs)
+    mode = mode_of(course.declared, has_outcome=course.has_outcome, has_custom=bool(course.asks))
+    findings = tuple(_weighed(name, tuple(about), mode) for name, about in course.found.items())
+    ending, cause, reason = _believed(end, findings)
+    return RunSeen(
+        thread_id=course.thread_id,
+        run_id=course.run_id,
+        mode=mode,
+        ending=ending,
+        cause=cause,
+        reason=reason,
+        error_code=end.error_code,
+        is_late=end.is_late,
+        protocol_version=course.declared.version,
+        http_status=http_status,
+        input=course.given,
+        interrupts=end.interrupts,
+        calls=dict(course.calls),
+        pending=tuple(call for call in left if call not in course.frontend),
+        pending_frontend=theirs,
+        results=tuple(each for told in course.results.values() for each in told),
+        steps=course.counts.get("STEP_STARTED"),
+        subagents=course.items.subagents(),
+        usage=end.usage,
+        has_output=course.has_output,
+        began_at=course.began.time,
+        ended_at=end.at,
+        last_event_at=course.last.time,
+        progress_at=course.progress.time,
+        made_progress=course.made_progress,
+        idle_s=end.idle_s,
+        counts=dict(course.counts),
+        receipt=end.receipt,
+        findings=findings,
+    )
+
+
+def _believed(end: End, findings: Sequence[Finding]) -> tuple[Ending, StopCause, str | None]:
+    fatal = next((each for each in findings if each.fatal), None)
+    if fatal is None or end.ending in (Ending.ERROR, Ending.REFUSED):
+        return end.ending, end.cause, end.reason
+    return Ending.REJECTED, StopCause.STREAM_REJECTED, fatal.code
+
+
+def _weighed(name: str, ids: tuple[str, ...], mode: Mode) -> Finding:
+    """As the table has it. A null where a field can be left out was the way of older SDKs, and is fatal since 1.0."""
+    finding = found(name, *ids, mode=mode)
+    if name == "NULL_FIELD" and mode is not Mode.SPEC and BY_NAME[name].before is None:
+        return finding._replace(level=Level.NOTE, fatal=False)
+    return finding

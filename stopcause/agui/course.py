@@ -1,0 +1,331 @@
+"""What one run did so far: counts, calls, results, questions, progress, and what was wrong. No content of any event.
+
+`Course.take` is the hot path: a look at the event's fields, and a handler where its type has one. How a course ends is
+in `closing`, what its stream allows at all in `lifecycle`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, ClassVar, NamedTuple
+
+from stopcause.agui import interrupts, items
+from stopcause.agui.chunks import FORMS, Chunks
+from stopcause.agui.items import ACTIVITY, CALL, MESSAGE, MOST, REASONING, SPAN, Items, key_of
+from stopcause.agui.modes import Declared
+from stopcause.agui.shapes import EVENTS, SUSPENDED, Shape, faults, is_fit
+from stopcause.agui.shapes import MESSAGE as A_MESSAGE
+from stopcause.agui.times import read_timestamp
+from stopcause.agui.values import Input, Interrupt, Json, Result, Usage
+from stopcause.agui.words import Ending
+from stopcause.receipts.identifiers import display_name
+from stopcause.receipts.vocabulary import StopCause
+
+Event = Mapping[str, Json]
+UNRECOGNISED = "unrecognised"
+_PROGRESS = frozenset(
+    {"TOOL_CALL_RESULT", "STATE_SNAPSHOT", "STATE_DELTA", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA"}
+)  # fmt: skip
+# What cannot be said once an event that opened or closed something was not seen.
+_NEEDS_SIGHT = frozenset(
+    {"UNBALANCED", "OPEN_AT_FINISH", "STEP_UNBALANCED", "SUBAGENT_LIFECYCLE", "ATTRIBUTION_MISMATCH"}
+)
+_MOST_IDS = 16  # of one finding
+_OWNED_BY = {"reasoning": REASONING, "activity": ACTIVITY}  # messages of a snapshot, by role
+
+
+class Moment(NamedTuple):
+    """When an event was: as a clock saw it come, else as it says itself. Read only where somebody asks."""
+
+    at: datetime | None = None
+    stamp: Json = None
+
+    @property
+    def time(self) -> datetime | None:
+        """The time in UTC."""
+        return self.at if self.at is not None else read_timestamp(self.stamp)
+
+
+class End(NamedTuple):
+    """How the stream says that the run ended."""
+
+    ending: Ending
+    cause: StopCause
+    at: datetime | None = None
+    reason: str | None = None
+    error_code: str | None = None
+    interrupts: tuple[Interrupt, ...] = ()
+    receipt: Mapping[str, Any] = {}
+    usage: Usage = Usage()
+    is_late: bool = False
+    idle_s: float | None = None
+
+
+Handler = Callable[["Course", Event], None]
+
+
+def _opens(family: items.Family) -> Handler:
+    return lambda it, event: it.items.open(family, event[family.field], event.get("subagentRunId"))
+
+
+def _goes_on(family: items.Family) -> Handler:
+    return lambda it, event: it.items.goes_on(family, event[family.field], event.get("subagentRunId"))
+
+
+def _closes(family: items.Family) -> Handler:
+    return lambda it, event: it.items.close(family, event[family.field], event.get("subagentRunId"))
+
+
+class Course:
+    """One run of a stream, from its first event on.
+
+    Attributes:
+        given: The input that asked for it, where that is known.
+        tools: Names of the client's own tools.
+        is_begun: Its RUN_STARTED, or a RUN_ERROR in its place, was seen.
+        is_due: There is something about it that was not told yet.
+        calls: Tool calls that began in it: id -> tool, or None where it has no fit name.
+        named: The same for those that a snapshot holds: history, mostly.
+        frontend: Those of `calls` that are of the client's own tools, with the tool as it was called.
+        asks: What CUSTOM events ask for, each once.
+        suspended: What subagents say that they wait for: interrupts, by the invocation.
+    """
+
+    def __init__(self, thread_id: str, run_id: str, given: Input | None, tools: frozenset[str]) -> None:
+        self.thread_id, self.run_id, self.given, self.tools = thread_id, run_id, given, tools
+        self.declared = Declared()
+        self.has_outcome = False
+        self.is_begun = False
+        self.is_due = False
+        self.end: End | None = None
+        self.began = Moment()
+        self.last = Moment()
+        self.progress = Moment()
+        self.made_progress = False
+        self.has_output = False
+        self.found: dict[str, dict[str, None]] = {}
+        self.counts: dict[str, int] = {}
+        self.calls: dict[str, str | None] = {}
+        self.named: dict[str, str | None] = {}
+        self.frontend: dict[str, str] = {}
+        self.results: dict[str, list[Result]] = {}
+        self.asks: dict[str, interrupts.Ask] = {}
+        self.suspended: dict[str, tuple[str, ...]] = {}
+        self.items = Items(self.blame)
+        self.chunks = Chunks(self.blame)
+        self._is_blind = False
+
+    def blame(self, name: str, *ids: str) -> None:
+        """Something was found. Each finding once, with the ids that it is about."""
+        if name == "TOO_MANY":
+            self.blind()
+        if self._is_blind and name in _NEEDS_SIGHT:
+            return
+        known = self.found.setdefault(name, {})
+        for each in ids:
+            if len(known) < _MOST_IDS:
+                known[each] = None
+
+    def blind(self) -> None:
+        """From here on nobody knows what is open: an event that may have opened or closed something was not seen."""
+        self._is_blind = True
+
+    def saw(self, kind: str, event: Event, at: datetime | None) -> None:
+        """Counts an event."""
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+        stamp = event.get("timestamp")
+        if at is not None or isinstance(stamp, int | float):
+            self.last = Moment(at, stamp)
+
+    def is_sound(self, event: Event, shape: Shape, place: str) -> bool:
+        """Whether an event can be taken at its word. A null where nothing had to be is read as nothing."""
+        if is_fit(event, shape):
+            return True
+        wrong = list(faults(event, shape, place))
+        for fault in wrong:
+            self.blame(fault.finding, fault.place)
+        return all(fault.is_null for fault in wrong)
+
+    def take(self, kind: str, event: Event) -> None:
+        """One event inside the run."""
+        if not self.is_sound(event, EVENTS[kind], kind):
+            return
+        if self.chunks.lanes:
+            self.make(self.chunks.before(kind, event))
+        if kind in _PROGRESS:
+            self._progresses()
+        handler = self._HANDLERS.get(kind)
+        if handler is not None:
+            handler(self, event)
+
+    def make(self, events: list[dict[str, Any]]) -> None:
+        """Events that chunks stand for."""
+        for event in events:
+            self._HANDLERS[event["type"]](self, event)
+
+    def close_all(self) -> None:
+        """What RUN_FINISHED closes, and what it has to find closed."""
+        self.make(self.chunks.finish())
+        self.items.finish()
+
+    def _progresses(self) -> None:
+        self.made_progress = True
+        if self.last.at is not None or self.last.stamp is not None:
+            self.progress = self.last
+
+    # Messages and reasoning ----------------------------------------------------------------------------------------
+
+    def _text(self, event: Event) -> None:
+        self.items.goes_on(MESSAGE, event["messageId"], event.get("subagentRunId"))
+        if event["delta"]:
+            self.has_output = True
+
+    def _reasoning_starts(self, event: Event) -> None:
+        if self.declared.is_there and event.get("role") != "reasoning":  # before 1.0 it was called the assistant's
+            self.blame("MALFORMED", "REASONING_MESSAGE_START.role")
+        self.items.open(REASONING, event["messageId"], event.get("subagentRunId"))
+
+    def _encrypted(self, event: Event) -> None:
+        family = CALL if event["subtype"] == "tool-call" else MESSAGE
+        tag = event.get("subagentRunId")
+        self.items.agree(family, event["entityId"], tag)
+        if family is MESSAGE:
+            self.items.agree(REASONING, event["entityId"], tag)
+
+    def _chunk(self, event: Event) -> None:
+        self.make(self.chunks.take(event["type"], event))
+        if event["type"] == "TEXT_MESSAGE_CHUNK" and event.get("delta"):
+            self.has_output = True
+
+    # Calls ---------------------------------------------------------------------------------------------------------
+
+    def _call_starts(self, event: Event) -> None:
+        name, call = event["toolCallName"], key_of(event["toolCallId"])
+        self.items.open(CALL, event["toolCallId"], event.get("subagentRunId"), event.get("parentMessageId"))
+        if call in self.calls or not self._has_room(self.calls):
+            return
+        self.calls[call] = display_name(name)
+        if name in self.tools:
+            self.frontend[call] = name
+
+    def _result(self, event: Event) -> None:
+        call, message = key_of(event["toolCallId"]), key_of(event["messageId"])
+        self.items.belongs(MESSAGE, event["messageId"], event.get("subagentRunId"))
+        if call in self.results or self._has_room(self.results):
+            told = [each for each in self.results.get(call, ()) if each.is_event and each.message_id != message]
+            self.results[call] = [*told[:_MOST_IDS], Result(call, message)]
+
+    def _result_in_snapshot(self, message: Event) -> None:
+        """A tool message counts where nothing else says that its call came back: snapshots repeat what there is."""
+        said = message.get("toolCallId") if message["role"] == "tool" else None
+        if not isinstance(said, str) or (self.given is not None and said in self.given.answered):
+            return
+        call, name = key_of(said), message.get("id")
+        if call not in self.results and self._has_room(self.results):
+            self.results[call] = [Result(call, key_of(name) if isinstance(name, str) else None, is_event=False)]
+            self._progresses()
+
+    # Snapshots -----------------------------------------------------------------------------------------------------
+
+    def _messages(self, event: Event) -> None:
+        for message in event["messages"]:
+            if isinstance(message, dict):
+                if self.is_sound(message, A_MESSAGE, "message"):
+                    self._restate(message, is_final=True)
+                    self._result_in_snapshot(message)
+            else:
+                self.blame("MALFORMED", "MESSAGES_SNAPSHOT.messages")
+        last = event["messages"][-1] if event["messages"] else None
+        if isinstance(last, dict) and last.get("role") == "assistant" and last.get("content"):
+            self.has_output = True
+
+    def restate_all(self, echo: Json) -> None:
+        """The input as RUN_STARTED echoes it: history, which says whose a message is where nothing else does."""
+        messages = echo.get("messages") if isinstance(echo, dict) else None
+        for message in messages if isinstance(messages, list) else ():
+            if isinstance(message, dict) and is_fit(message, A_MESSAGE):
+                self._restate(message, is_final=False)
+
+    def _restate(self, message: Event, *, is_final: bool) -> None:
+        """A message that is there as a whole. Whose it is, and so its calls, it says itself."""
+        owner = message.get("subagentRunId")
+        self.items.belongs(_OWNED_BY.get(message["role"], MESSAGE), message["id"], owner, is_final=is_final)
+        calls = message.get("toolCalls")
+        for call in calls if isinstance(calls, list) else ():
+            if isinstance(call, dict) and isinstance(call.get("id"), str):
+                self.items.belongs(CALL, call["id"], owner, is_final=is_final)
+                self._name(key_of(call["id"]), call.get("function"))
+
+    def _name(self, call: str, function: Json) -> None:
+        name = function.get("name") if isinstance(function, dict) else None
+        if call in self.named or self._has_room(self.named):
+            self.named[call] = display_name(name) if isinstance(name, str) else None
+
+    def _activity(self, event: Event) -> None:
+        keeps = event.get("replace") is False  # then the activity that is there stays, and whose it was
+        self.has_output = True
+        self.items.belongs(ACTIVITY, event["messageId"], event.get("subagentRunId"), is_final=not keeps)
+
+    # Subagents, and questions before there were outcomes -----------------------------------------------------------
+
+    def _subagent_ends(self, event: Event) -> None:
+        name, outcome = event["subagentRunId"], event.get("outcome")
+        waits = isinstance(outcome, dict) and outcome.get("type") == "suspended"
+        self.items.subagent_ends(name, "suspended" if waits else "finished")
+        if isinstance(outcome, dict):
+            self._subagent_says(name, outcome, waits=waits)
+
+    def _subagent_says(self, name: str, outcome: Event, *, waits: bool) -> None:
+        sound = self.is_sound(outcome, SUSPENDED, "SUBAGENT_FINISHED.outcome")
+        asked = (outcome.get("interruptIds") if sound else None) or ()
+        if any(not isinstance(each, str) for each in asked):
+            self.blame("MALFORMED", "SUBAGENT_FINISHED.outcome.interruptIds")
+        if waits and len(self.suspended) < interrupts.MOST:
+            self.suspended[name] = tuple(each for each in asked if isinstance(each, str))[: interrupts.MOST]
+
+    def _custom(self, event: Event) -> None:
+        if event["name"] in interrupts.ASKING:
+            self.ask(interrupts.read_custom(event, self.run_id, len(self.asks) + 1))
+
+    def ask(self, asked: interrupts.Ask) -> None:
+        """A question outside of an outcome. The same one may come several times: as an event, and beside the end."""
+        if len(self.asks) >= interrupts.MOST:
+            self.blame("TOO_MANY")
+        else:
+            self.asks.setdefault(asked.interrupt.id, asked)
+
+    def _has_room(self, kept: Mapping[str, object]) -> bool:
+        if len(kept) < MOST:
+            return True
+        self.blame("TOO_MANY")
+        return False
+
+    # By type. An event whose type is not here is only counted.
+    _HANDLERS: ClassVar[Mapping[str, Handler]] = {
+        "TEXT_MESSAGE_START": _opens(MESSAGE),
+        "TEXT_MESSAGE_CONTENT": _text,
+        "TEXT_MESSAGE_END": _closes(MESSAGE),
+        "TOOL_CALL_START": _call_starts,
+        "TOOL_CALL_ARGS": _goes_on(CALL),
+        "TOOL_CALL_END": _closes(CALL),
+        "TOOL_CALL_RESULT": _result,
+        "REASONING_START": _opens(SPAN),
+        "REASONING_END": _closes(SPAN),
+        "REASONING_MESSAGE_START": _reasoning_starts,
+        "REASONING_MESSAGE_CONTENT": _goes_on(REASONING),
+        "REASONING_MESSAGE_END": _closes(REASONING),
+        "REASONING_ENCRYPTED_VALUE": _encrypted,
+        "STEP_STARTED": lambda it, event: it.items.step_starts(event["stepName"], event.get("subagentRunId")),
+        "STEP_FINISHED": lambda it, event: it.items.step_ends(event["stepName"], event.get("subagentRunId")),
+        "SUBAGENT_STARTED": lambda it, event: it.items.subagent_starts(
+            event["subagentRunId"], event.get("parentSubagentRunId")
+        ),
+        "SUBAGENT_FINISHED": _subagent_ends,
+        "SUBAGENT_ERROR": lambda it, event: it.items.subagent_ends(event["subagentRunId"], "failed"),
+        "MESSAGES_SNAPSHOT": _messages,
+        "ACTIVITY_SNAPSHOT": _activity,
+        "ACTIVITY_DELTA": lambda it, event: it.items.agree(ACTIVITY, event["messageId"], event.get("subagentRunId")),
+        "CUSTOM": _custom,
+        **dict.fromkeys(FORMS, _chunk),
+    }

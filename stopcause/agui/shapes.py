@@ -1,0 +1,159 @@
+"""Which fields an event has to have, and of what type each described field is: tables, and the one loop over them.
+
+Source: the JSON schema of the specification 1.0 (basic/processing: a described field with a value that the schema does
+not allow is fatal; what is not described is passed over). Words of open or growing lists (roles, outcomes) are only
+asked to be strings: a word that is not known is unrecognised material, not a malformed value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from stopcause.agui.values import Json
+
+Kinds = frozenset[type]
+TEXT: Kinds = frozenset({str})
+LIST: Kinds = frozenset({list})
+OBJECT: Kinds = frozenset({dict})
+WHOLE: Kinds = frozenset({int})
+YES_NO: Kinds = frozenset({bool})
+CONTENT: Kinds = frozenset({str, list})
+FILLED: Kinds = frozenset({str, int, float, bool, list, dict})  # anything but null
+ANYTHING: Kinds = FILLED | {type(None)}
+
+
+class Shape(NamedTuple):
+    """What must be there, and of which types each field is where it is there."""
+
+    required: frozenset[str]
+    kinds: Mapping[str, Kinds]
+
+
+class Fault(NamedTuple):
+    """A field that is wrong: the finding that this is, and where it stands."""
+
+    finding: str
+    place: str
+
+    @property
+    def is_null(self) -> bool:
+        """Whether it can be read as absent."""
+        return self.finding == "NULL_FIELD"
+
+
+def _shape(required: Mapping[str, Kinds], optional: Mapping[str, Kinds] | None = None) -> Shape:
+    return Shape(frozenset(required), {**required, **(optional or {})})
+
+
+# `subagentRunId` on an event that cannot have one is passed over, but for null, which the texts forbid everywhere.
+_ANY_EVENT: Mapping[str, Kinds] = {
+    "timestamp": WHOLE,
+    "rawEvent": FILLED,
+    "metadata": OBJECT,
+    "subagentRunId": TEXT,
+}
+
+
+def _event(required: Mapping[str, Kinds] | None = None, optional: Mapping[str, Kinds] | None = None) -> Shape:
+    return _shape(required or {}, {**_ANY_EVENT, **(optional or {})})
+
+
+_MESSAGE = {"messageId": TEXT}
+_PIECE = {"messageId": TEXT, "delta": TEXT}
+_CALL = {"toolCallId": TEXT}
+_RUN = {"threadId": TEXT, "runId": TEXT}
+_SUBAGENT = {"subagentRunId": TEXT}
+
+EVENTS: Mapping[str, Shape] = {
+    "RUN_STARTED": _event(_RUN, {"protocolVersion": TEXT, "parentRunId": TEXT, "input": OBJECT}),
+    "RUN_FINISHED": _event(_RUN, {"result": FILLED, "outcome": OBJECT, "usage": LIST}),
+    "RUN_ERROR": _event({"message": TEXT}, {"code": TEXT, "usage": LIST}),
+    "STEP_STARTED": _event({"stepName": TEXT}),
+    "STEP_FINISHED": _event({"stepName": TEXT}),
+    "TEXT_MESSAGE_START": _event(_MESSAGE, {"role": TEXT, "name": TEXT}),
+    "TEXT_MESSAGE_CONTENT": _event(_PIECE),
+    "TEXT_MESSAGE_END": _event(_MESSAGE),
+    "TEXT_MESSAGE_CHUNK": _event(optional={"messageId": TEXT, "role": TEXT, "delta": TEXT, "name": TEXT}),
+    "TOOL_CALL_START": _event({"toolCallId": TEXT, "toolCallName": TEXT}, {"parentMessageId": TEXT}),
+    "TOOL_CALL_ARGS": _event({"toolCallId": TEXT, "delta": TEXT}),
+    "TOOL_CALL_END": _event(_CALL),
+    "TOOL_CALL_CHUNK": _event(optional={**_CALL, "toolCallName": TEXT, "parentMessageId": TEXT, "delta": TEXT}),
+    "TOOL_CALL_RESULT": _event({"messageId": TEXT, "toolCallId": TEXT, "content": CONTENT}, {"role": TEXT}),
+    "STATE_SNAPSHOT": _event({"snapshot": ANYTHING}),
+    "STATE_DELTA": _event({"delta": LIST}),
+    "MESSAGES_SNAPSHOT": _event({"messages": LIST}),
+    "ACTIVITY_SNAPSHOT": _event({**_MESSAGE, "activityType": TEXT, "content": OBJECT}, {"replace": YES_NO}),
+    "ACTIVITY_DELTA": _event({**_MESSAGE, "activityType": TEXT, "patch": LIST}),
+    "RAW": _event({"event": ANYTHING}, {"source": TEXT}),
+    "CUSTOM": _event({"name": TEXT, "value": ANYTHING}),
+    "REASONING_START": _event(_MESSAGE),
+    "REASONING_MESSAGE_START": _event(_MESSAGE, {"role": TEXT}),
+    "REASONING_MESSAGE_CONTENT": _event(_PIECE),
+    "REASONING_MESSAGE_END": _event(_MESSAGE),
+    "REASONING_MESSAGE_CHUNK": _event(optional=_PIECE),
+    "REASONING_END": _event(_MESSAGE),
+    "REASONING_ENCRYPTED_VALUE": _event({"subtype": TEXT, "entityId": TEXT, "encryptedValue": TEXT}),
+    "SUBAGENT_STARTED": _event(
+        {**_SUBAGENT, "name": TEXT},
+        {"description": TEXT, "parentSubagentRunId": TEXT, "parentToolCallId": TEXT, "parentMessageId": TEXT},
+    ),
+    "SUBAGENT_FINISHED": _event(_SUBAGENT, {"result": FILLED, "outcome": OBJECT}),
+    "SUBAGENT_ERROR": _event({**_SUBAGENT, "message": TEXT}, {"code": TEXT}),
+}
+
+INTERRUPT = _shape(
+    {"id": TEXT, "reason": TEXT},
+    {
+        "message": TEXT,
+        "toolCallId": TEXT,
+        "responseSchema": OBJECT,
+        "expiresAt": TEXT,
+        "metadata": OBJECT,
+        "subagentRunId": TEXT,
+    },
+)
+OUTCOMES: Mapping[str, Shape] = {
+    "success": _shape({}, {"pendingToolCallIds": LIST}),
+    "interrupt": _shape({}, {"interrupts": LIST}),  # that it has some is a rule of its own
+    "cancelled": _shape({}),
+}
+SUSPENDED = _shape({}, {"interruptIds": LIST})
+USAGE = _shape(
+    {},
+    {
+        "provider": TEXT,
+        "model": TEXT,
+        "inputTokens": WHOLE,
+        "outputTokens": WHOLE,
+        "totalTokens": WHOLE,
+        "reasoningTokens": WHOLE,
+        "cachedInputTokens": WHOLE,
+        "cacheWriteInputTokens": WHOLE,
+    },
+)
+MESSAGE = _shape({"id": TEXT, "role": TEXT}, {"subagentRunId": TEXT})
+
+
+def is_fit(value: Mapping[str, Json], shape: Shape) -> bool:
+    """Whether nothing is wrong with it: the way that almost every event takes."""
+    kinds = shape.kinds
+    for name, field in value.items():
+        if name in kinds and type(field) not in kinds[name]:
+            return False
+    return shape.required <= value.keys()
+
+
+def faults(value: Mapping[str, Json], shape: Shape, place: str) -> Iterator[Fault]:
+    """What is wrong with it. `place` is what stands before the name of the field."""
+    for name in sorted(shape.required - value.keys()):
+        yield Fault("MALFORMED", f"{place}.{name}")
+    for name, kinds in shape.kinds.items():
+        if name not in value or _is_of(value[name], kinds):
+            continue
+        is_optional_null = value[name] is None and name not in shape.required
+        yield Fault("NULL_FIELD" if is_optional_null else "MALFORMED", f"{place}.{name}")
+
+
+def _is_of(field: Json, kinds: Kinds) -> bool:
+    return type(field) in kinds or (kinds is WHOLE and isinstance(field, float) and field.is_integer())
