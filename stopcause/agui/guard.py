@@ -22,9 +22,9 @@ from typing import Literal, NamedTuple
 from stopcause.agui import ledger, schemas
 from stopcause.agui.answers import Answers
 from stopcause.agui.findings import Finding, found
+from stopcause.agui.given import Given, aware, read_given
 from stopcause.agui.guard_rules import Asked, changed_answers, findings_of, without_old_channel
 from stopcause.agui.guard_state import GuardState, StateError
-from stopcause.agui.inputs import read_input
 from stopcause.agui.values import Begun, Input, Json, RunSeen, Thread
 from stopcause.agui.words import Level, Mode, Side
 from stopcause.errors import ResumeRefusedError
@@ -74,34 +74,26 @@ class ResumeGuard:
 
     def check(self, input: Json, now: datetime | None = None) -> Check:  # noqa: A002 - what AG-UI calls it
         """Whether this RunAgentInput (JSON, or a model of the SDK) may be sent now. Changes nothing, never raises."""
+        given = read_given(input)
+        if given is None:
+            return Check(refused=True, findings=(found("INPUT_UNREADABLE"),))
         try:
-            value = _plain(input)
-            given = read_input(value)
-            if given is None:
-                return Check(refused=True, findings=(found("INPUT_UNREADABLE"),))
-            return self._check(given, _payloads(value), _aware(now))
-        except Exception as error:  # noqa: BLE001 - an object like no other: what cannot be looked at is not sent
+            return self._check(given, aware(now))
+        except Exception as error:  # noqa: BLE001 - what was not looked at is not sent
             self._say("check", f"an input could not be checked ({type(error).__name__})")
             return Check(refused=True, findings=(found("INPUT_UNREADABLE"),))
 
-    def _check(self, given: Input, payloads: dict[str, Json], now: datetime) -> Check:
+    def _check(self, given: Given, now: datetime) -> Check:
         try:
             self._save()
-            findings = self._look(self._state, given, payloads, now)
+            findings = _look(self._state, given, now)
         except StateError as error:
             trouble = self._trouble(error)
             if self.on_unreadable == "refuse":
                 return Check(refused=True, findings=(trouble,))
-            findings = self._look(self._seen, given, payloads, now)
+            findings = _look(self._seen, given, now)
             return Check(_is_refusal(findings), (*findings, trouble))
         return Check(_is_refusal(findings), findings)
-
-    def _look(self, state: GuardState, given: Input, payloads: dict[str, Json], now: datetime) -> tuple[Finding, ...]:
-        def is_elsewhere(interrupt_id: str) -> bool:
-            return state.is_known_elsewhere(interrupt_id, given.thread_id)
-
-        thread = state.thread(given.thread_id) or Thread(given.thread_id)
-        return findings_of(Asked(thread, given, payloads, now, is_elsewhere))
 
     def sent(self, input: Json) -> None:  # noqa: A002 - what AG-UI calls it
         """This input is about to be sent: its answers are under way. Durable when this returns.
@@ -110,9 +102,9 @@ class ResumeGuard:
             ResumeRefusedError: Do not send it: somebody else has answered in another way since it was checked, or
                 the guard's file cannot be written, and `on_unreadable` is `refuse`.
         """
-        given = _read(input)
-        if given is None:
+        if (read := read_given(input)) is None:
             return
+        given = read.input
         try:
             self._save()
             self._state.change(given.thread_id, lambda thread: _sent(thread, given))
@@ -161,7 +153,7 @@ class ResumeGuard:
             if self.on_unreadable == "refuse":
                 raise ResumeRefusedError(str(error), (self._trouble(error),)) from None
             thread = self._seen.thread(thread_id) or Thread(thread_id)
-        return Answers(thread, _aware(now))
+        return Answers(thread, aware(now))
 
     def _save(self) -> None:
         """Everything that was seen and is not kept yet, in its order."""
@@ -199,6 +191,14 @@ def _is_refusal(findings: tuple[Finding, ...]) -> bool:
     return any(map(_refuses, findings))
 
 
+def _look(state: GuardState, given: Given, now: datetime) -> tuple[Finding, ...]:
+    def is_elsewhere(interrupt_id: str) -> bool:
+        return state.is_known_elsewhere(interrupt_id, given.input.thread_id)
+
+    thread = state.thread(given.input.thread_id) or Thread(given.input.thread_id)
+    return findings_of(Asked(thread, given.input, given.payloads, now, is_elsewhere))
+
+
 # Steps of a thread ----------------------------------------------------------------------------------------------------
 
 
@@ -216,33 +216,3 @@ def _sent(thread: Thread, given: Input) -> Thread:
     if changed := changed_answers(thread, heard, now):
         raise refusal(Check(refused=True, findings=(found("ANSWER_CHANGED", *changed),)))
     return ledger.begun(thread, Begun(given.thread_id, given.run_id, Mode.SPEC, heard, now))[0]
-
-
-# Inputs ---------------------------------------------------------------------------------------------------------------
-
-
-def _plain(value: Json) -> Json:
-    """JSON of an input that may be a model of the SDK: what was not set is absent, which is another thing than null."""
-    dump = getattr(value, "model_dump", None)
-    return value if dump is None else dump(mode="json", by_alias=True, exclude_unset=True)
-
-
-def _read(value: Json) -> Input | None:
-    try:
-        return read_input(_plain(value))
-    except Exception:  # noqa: BLE001 - an object like no other; `check` refuses it
-        return None
-
-
-def _payloads(value: Json) -> dict[str, Json]:
-    """By interrupt, as they were given."""
-    entries = value.get("resume")
-    known = [each for each in entries if isinstance(each, dict)] if isinstance(entries, list) else []
-    pairs = ((each.get("interruptId", each.get("interrupt_id")), each) for each in reversed(known))
-    return {name: each["payload"] for name, each in pairs if isinstance(name, str) and "payload" in each}
-
-
-def _aware(now: datetime | None) -> datetime:
-    if now is None:
-        return datetime.now(UTC)
-    return now.replace(tzinfo=UTC) if now.tzinfo is None else now.astimezone(UTC)

@@ -141,6 +141,9 @@ def _answer(asked: Asked, interrupt: Interrupt, entry: Entry) -> Iterator[Fault]
 
 def payload_faults(interrupt: Interrupt, entry: Entry, payloads: Mapping[str, Json]) -> Iterator[str]:
     """What is wrong with the payload of an answer that resolves; nothing where the interrupt describes none."""
+    if interrupt.schema is None and interrupt.schema_digest is not None:
+        yield "SCHEMA_UNREADABLE"  # it was too large to be kept
+        return
     if entry.is_edited and not schemas.offers_edits(interrupt.schema):
         yield "EDITS_NOT_OFFERED"
     by_list = entry.id in payloads or not entry.has_payload  # that of the old channel is not held against anything

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from enum import Enum
 from functools import cache, lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote
 
 from pydantic_core import SchemaValidator, core_schema
@@ -75,11 +75,6 @@ class _Budget:
             raise _UnreadableError
 
 
-class _Prepared(NamedTuple):
-    validator: Foreign  # None: the schema cannot be used
-    offers_edits: bool = False
-
-
 _budget: ContextVar[_Budget] = ContextVar("budget")
 
 
@@ -97,7 +92,7 @@ def require() -> None:
 
 def hold(schema: Json, payload: Json) -> Held:
     """A payload held against a schema; one that is absent is held as null, which an agent reads. Never raises."""
-    validator = _prepared(schema).validator
+    validator = _prepared(schema)
     if validator is None:
         return Held.UNREADABLE
     if not _is_within(payload, _LARGEST_PAYLOAD):
@@ -111,8 +106,14 @@ def hold(schema: Json, payload: Json) -> Held:
 
 
 def offers_edits(schema: Json) -> bool:
-    """Whether a schema has the property `editedArgs`: only then may edits be given (the contract before 1.0)."""
-    return _prepared(schema).offers_edits
+    """Whether a schema has the property `editedArgs`: only then may edits be given (the contract before 1.0).
+
+    Also where a payload cannot be held against it.
+    """
+    try:
+        return _is_within(schema, _LARGEST_SCHEMA) and _has_property(schema, "editedArgs")
+    except (TypeError, AttributeError):  # a keyword of another type than it has to be
+        return False
 
 
 def _is_valid(validator: Foreign, payload: Json) -> bool:
@@ -142,22 +143,22 @@ def _is_within(value: Json, room: int) -> bool:
 # Preparing a schema ---------------------------------------------------------------------------------------------------
 
 
-def _prepared(schema: Json) -> _Prepared:
+def _prepared(schema: Json) -> Foreign:
+    """A schema's validator; None where it cannot be used."""
     if not isinstance(schema, dict | bool) or not _is_within(schema, _LARGEST_SCHEMA):
-        return _Prepared(None)
+        return None
     try:
         return _prepare(json.dumps(schema, sort_keys=True))
     except (TypeError, ValueError):  # made in Python, and no JSON
-        return _Prepared(None)
+        return None
 
 
 @lru_cache(maxsize=256)
-def _prepare(text: str) -> _Prepared:
-    schema = json.loads(text)
+def _prepare(text: str) -> Foreign:
     try:
-        return _Prepared(_validator(schema), _has_property(schema, "editedArgs"))
+        return _validator(json.loads(text))
     except Exception:  # noqa: BLE001 - whatever a schema that is none makes of its own check
-        return _Prepared(None)
+        return None
 
 
 def _validator(schema: Json) -> Foreign:

@@ -1,0 +1,69 @@
+"""An input as a host holds it: JSON, or a model of the SDK. The answers in it are looked at, and stay the host's."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from stopcause.agui.inputs import read_input
+from stopcause.agui.parsing import read_json
+from stopcause.agui.values import Input, Json
+
+
+class Given(NamedTuple):
+    """What is known of an input, and beside it the answers.
+
+    Attributes:
+        payloads: Of `resume`, by interrupt; the first, where one has several. No entry where there is no payload.
+        old_payload: Of the channel before `resume`, with what a string of JSON spells out.
+    """
+
+    input: Input
+    payloads: Mapping[str, Json]
+    old_payload: Json = None
+
+
+def read_given(value: Json) -> Given | None:
+    """What a host gives as an input; None where it is none. Never raises."""
+    try:
+        value = plain(value)
+        known = read_input(value)
+        return None if known is None else Given(known, _payloads(value), _old_payload(value))
+    except Exception:  # noqa: BLE001 - an object like no other: what cannot be looked at is no input
+        return None
+
+
+def plain(value: Json) -> Json:
+    """JSON of what may be a model of the SDK: what was not set is absent, which is another thing than null."""
+    dump = getattr(value, "model_dump", None)
+    return value if dump is None else dump(mode="json", by_alias=True, exclude_unset=True)
+
+
+def aware(now: datetime | None) -> datetime:
+    """A moment in UTC; the clock's, where nobody says one."""
+    if now is None:
+        return datetime.now(UTC)
+    return now.replace(tzinfo=UTC) if now.tzinfo is None else now.astimezone(UTC)
+
+
+def _payloads(value: Mapping[str, Json]) -> dict[str, Json]:
+    entries = value.get("resume")
+    known = [each for each in entries if isinstance(each, dict)] if isinstance(entries, list) else []
+    pairs = ((each.get("interruptId") or each.get("interrupt_id"), each) for each in known)
+    payloads: dict[str, Json] = {}
+    for name, each in pairs:
+        if isinstance(name, str) and "payload" in each:
+            payloads.setdefault(name, each["payload"])
+    return payloads
+
+
+def _old_payload(value: Mapping[str, Json]) -> Json:
+    props = value.get("forwardedProps") or value.get("forwarded_props")
+    command = props.get("command") if isinstance(props, dict) else None
+    answer = command.get("resume") if isinstance(command, dict) else None
+    if isinstance(answer, str):
+        with contextlib.suppress(ValueError):  # a text that is no JSON is the answer itself
+            return read_json(answer.encode("utf-8", "backslashreplace"))
+    return answer
