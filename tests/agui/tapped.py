@@ -28,7 +28,7 @@ OURS = (
     "tap.Watch.take", "tap.Watch.close", "tap.Watch", "tap.Frames.feed", "tap.Frames.end", "tap.Frames",
     "tap.Ledger.begun", "tap.Ledger.ended", "tap.read_input", "tap.json_of", "tap._now", "tap.Passage",
     "told.begun_records", "told.ended_records", "tap.capture.tell", "tap.capture.configured_now", "tap.capture.is_off",
-    "tap.capture.writer", "tap.process.identity",
+    "tap.capture.writer",
 )  # fmt: skip
 RECORDINGS = Path(__file__).parents[2] / "fixtures" / "agui" / "recordings"
 

@@ -1,0 +1,114 @@
+"""A Strands agent that speaks AG-UI, with a model that plays a script, over real HTTP; and a client that has a tap."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import httpx
+from ag_ui_strands import StrandsAgent, StrandsAgentConfig, ToolBehavior, create_strands_app
+from strands import Agent, tool
+
+from stopcause.agui.guard import ResumeGuard
+from stopcause.agui.tap_asgi import AguiMiddleware, App, Receive, Scope, Send
+from stopcause.agui.tap_httpx import AguiTransport
+from tests.agui.tapped import input_of, served
+from tests.frameworks.strands.models import Scripted, Turn, say
+
+Json = Any
+MARK = "canary-7f3a"
+LONG_AGO = "2020-01-01T00:00:00Z"
+_ASKS = [{"id": "u-1", "role": "user", "content": f"{MARK} in a prompt"}]
+
+paid: list[int] = []  # what the tool has done
+
+
+@tool
+def pay(amount: int = 1) -> str:
+    """Pays.
+
+    Args:
+        amount: how much.
+    """
+    paid.append(amount)
+    return f"{MARK}: paid {amount}"
+
+
+class Expired(StrandsAgent):
+    """What it asks for has expired long ago."""
+
+    async def run(self, *given: Any, **more: Any) -> AsyncIterator[Any]:
+        async for event in super().run(*given, **more):
+            for interrupt in getattr(getattr(event, "outcome", None), "interrupts", ()):
+                interrupt.expires_at = LONG_AGO
+            yield event
+
+
+class Counted:
+    """An application, and how many requests reached it."""
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+        self.requests = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.requests += scope["type"] == "http"
+        await self._app(scope, receive, send)
+
+
+class Client:
+    """Speaks with the agent through a transport; keeps what it heard."""
+
+    def __init__(self, url: str, transport: httpx.BaseTransport) -> None:
+        self._http = httpx.Client(base_url=url, transport=transport, timeout=30)
+
+    def send(self, run_id: str, thread_id: str = "t1", **more: Json) -> list[dict[str, Json]]:
+        """One run; its events."""
+        given = input_of(run_id, thread_id, messages=_ASKS, **more)
+        text = self._http.post("/", json=given).raise_for_status().text
+        return [json.loads(line.removeprefix("data: ")) for line in text.splitlines() if line.startswith("data: ")]
+
+    def close(self) -> None:
+        """Lets go of the connection."""
+        self._http.close()
+
+
+def clerk(kind: type[StrandsAgent] = StrandsAgent) -> App:
+    """An agent that wants to pay twice, and asks before each."""
+    asked = Turn(calls=(("pay", "tc-1", {"amount": 1}), ("pay", "tc-2", {"amount": 2})))
+    agent = Agent(model=Scripted([asked, say(f"{MARK}: done"), say("idle")]), tools=[pay], callback_handler=None)
+    config = StrandsAgentConfig(tool_behaviors={"pay": ToolBehavior(interrupt_on_call=True)})
+    app: App = create_strands_app(kind(agent, name="clerk", config=config), "/")
+    return app
+
+
+@contextlib.contextmanager
+def serving(
+    app: App, *, guard: ResumeGuard | None = None, is_tapped_here: bool = True, is_tapped_there: bool = False
+) -> Iterator[tuple[Client, Counted]]:
+    """The agent's server and a client of it."""
+    counted = Counted(AguiMiddleware(app, "clerk") if is_tapped_there else app)
+    with served(counted) as url:
+        plain = httpx.HTTPTransport()
+        client = Client(url, AguiTransport(plain, agent="clerk", guard=guard) if is_tapped_here else plain)
+        try:
+            yield client, counted
+        finally:
+            client.close()
+
+
+def ids_of(events: list[dict[str, Json]]) -> list[str]:
+    """The interrupts that a run ended with."""
+    return [each["id"] for each in events[-1]["outcome"]["interrupts"]]
+
+
+def yes(interrupt_id: str, **more: Json) -> dict[str, Json]:
+    """An answer that allows."""
+    return {"interruptId": interrupt_id, "status": "resolved", "payload": {"approved": True}, **more}
+
+
+def gave_up(interrupt_id: str) -> dict[str, Json]:
+    """An answer that gives up."""
+    return {"interruptId": interrupt_id, "status": "cancelled"}
