@@ -37,13 +37,14 @@ def pay(amount: int = 1) -> str:
 
 
 class Expired(StrandsAgent):
-    """What it asks for has expired long ago."""
+    """What it asks for has expired, as its client is told. The adapter is not: it takes no word on one that has."""
 
     async def run(self, *given: Any, **more: Any) -> AsyncIterator[Any]:
         async for event in super().run(*given, **more):
-            for interrupt in getattr(getattr(event, "outcome", None), "interrupts", ()):
+            told = event.model_copy(deep=True)
+            for interrupt in getattr(getattr(told, "outcome", None), "interrupts", ()):
                 interrupt.expires_at = LONG_AGO
-            yield event
+            yield told
 
 
 class Counted:
@@ -80,7 +81,7 @@ def clerk(kind: type[StrandsAgent] = StrandsAgent) -> App:
     asked = Turn(calls=(("pay", "tc-1", {"amount": 1}), ("pay", "tc-2", {"amount": 2})))
     agent = Agent(model=Scripted([asked, say(f"{MARK}: done"), say("idle")]), tools=[pay], callback_handler=None)
     config = StrandsAgentConfig(tool_behaviors={"pay": ToolBehavior(interrupt_on_call=True)})
-    app: App = create_strands_app(kind(agent, name="clerk", config=config), "/")
+    app: App = create_strands_app(kind(agent, name="clerk", config=config), "/", cors_enabled=False)
     return app
 
 

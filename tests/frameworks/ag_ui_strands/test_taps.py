@@ -52,23 +52,22 @@ STORIES: dict[str, tuple[Story, dict[str, tuple[str, str]]]] = {
 
 @pytest.mark.parametrize(("story", "expected"), STORIES.values(), ids=STORIES)
 def test_both_taps_tell_the_same_and_it_is_judged_rightly(story: Story, expected: dict[str, tuple[str, str]]) -> None:
-    here = _told(story, is_tapped_here=True, is_tapped_there=False)
-    there = _told(story, is_tapped_here=False, is_tapped_there=True)
+    here, there = _told(story, at_the_agent=False), _told(story, at_the_agent=True)
     assert _lasting(here) == _lasting(there)
     assert _verdicts(here) == _verdicts(there) == expected
 
 
-def _told(story: Story, **sides: bool) -> Recorded:
+def _told(story: Story, *, at_the_agent: bool) -> Recorded:
     paid.clear()
     with recorded(route=_ROUTE) as receipts:
-        with serving(clerk(), **sides) as (client, _):
+        with serving(clerk(), is_tapped_here=not at_the_agent, is_tapped_there=at_the_agent) as (client, _):
             story(client)
         assert MARK.encode() not in b"\n".join(receipts.lines)
     return receipts
 
 
 def _lasting(told: Recorded) -> list[Json]:
-    return [_without(json.loads(line)) for line in told._sink.lines]  # type: ignore[attr-defined]  # its block is over
+    return [_without(json.loads(line)) for line in told.lines]
 
 
 def _without(value: Json) -> Json:
