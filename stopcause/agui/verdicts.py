@@ -84,7 +84,7 @@ def judge_thread(
         now: As of when deadlines and expiries are looked at.
     """
     last = {each.run.run_id: each for each in told}
-    first = {each.run.run_id: each for each in reversed(told)}
+    asked = last | {each.run.run_id: each for each in reversed(told) if asks(each.run)}
     runs = fold.group(_records(told, last))
     resumers = engine.resumers_by_run(runs.values())
     judged = []
@@ -92,7 +92,7 @@ def judge_thread(
         run = runs.get(name)
         verdict = engine.judge_run(run, policy, now, resumers.get(name, ())) if run is not None else None
         judged.append(Judged(each.run, each.link, verdict))
-    asking = runs if len(told) == len(last) else fold.group(_records(told, first))
+    asking = runs if len(told) == len(last) else fold.group(_records(told, asked))
     waits = {name: fold.facts_of(run, run.latest, policy, now).waits for name, run in asking.items()}
     return judged, _Seen(thread, waits, judged).verdict()
 
