@@ -17,7 +17,7 @@ from stopcause.agui.findings import BY_NAME, Finding, found
 from stopcause.agui.ids import word_or_none
 from stopcause.agui.items import key_of
 from stopcause.agui.modes import mode_of
-from stopcause.agui.shapes import OUTCOMES, USAGE
+from stopcause.agui.shapes import OUTCOMES, USAGE, WHOLE
 from stopcause.agui.values import Interrupt, Json, RunSeen, Usage
 from stopcause.agui.words import Channel, Ending, Level, Mode
 from stopcause.receipts.identifiers import display_name
@@ -58,6 +58,7 @@ def finish(course: Course, event: Event, moment: Moment, waits: Callable[[str], 
 def fail(course: Course, event: Event, moment: Moment) -> End:
     """RUN_ERROR. After RUN_FINISHED the run has failed too; what it asked for is still what it asked for."""
     before = course.end
+    course.make(course.chunks.finish())
     code = word_or_none(event.get("code"))
     usage = _usage(course, event.get("usage"))
     end = End(Ending.ERROR, endings.cause_of_code(code), moment.time, error_code=code, usage=usage)
@@ -225,7 +226,7 @@ def _usage(course: Course, entries: Json) -> Usage:
     told = [
         each for each in entries[:_MOST_ENTRIES] if isinstance(each, dict) and course.is_sound(each, USAGE, "usage")
     ]
-    if len(told) < len(entries[:_MOST_ENTRIES]):
+    if len(told) < len(entries[:_MOST_ENTRIES]) or any(each[name] < 0 for each in told for name in _counts(each)):
         course.blame("MALFORMED", "usage")
     models, providers = ({each.get(name) for each in told} for name in ("model", "provider"))
     model, provider = (found.pop() if len(found) == 1 else None for found in (models, providers))
@@ -235,6 +236,10 @@ def _usage(course: Course, entries: Json) -> Usage:
         model=display_name(model) if model is not None else None,
         provider=word_or_none(provider),
     )
+
+
+def _counts(entry: Event) -> Iterable[str]:
+    return (name for name, kinds in USAGE.kinds.items() if kinds is WHOLE and entry.get(name) is not None)
 
 
 def _sum(counts: Iterable[Json]) -> int | None:

@@ -279,10 +279,8 @@ class Course:
     def _subagent_says(self, name: str, outcome: Event, *, waits: bool) -> None:
         sound = self.is_sound(outcome, SUSPENDED, "SUBAGENT_FINISHED.outcome")
         asked = (outcome.get("interruptIds") if sound else None) or ()
-        if any(not isinstance(each, str) for each in asked):
-            self.blame("MALFORMED", "SUBAGENT_FINISHED.outcome.interruptIds")
         if waits and len(self.suspended) < interrupts.MOST:
-            self.suspended[name] = tuple(each for each in asked if isinstance(each, str))[: interrupts.MOST]
+            self.suspended[name] = tuple(asked[: interrupts.MOST])
 
     def _custom(self, event: Event) -> None:
         if event["name"] in interrupts.ASKING:

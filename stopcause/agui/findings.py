@@ -64,6 +64,7 @@ CARDS = (
     Card("R9", "STEP_UNBALANCED", P, MUST, "a step starts twice, or ends without a start", fatal=True),
     Card("R10", "MALFORMED", P, MUST, "a known field has a value that the schema does not allow", fatal=True),
     Card("R11", "NULL_FIELD", P, MUST, "an optional field is null and not left out", fatal=True),
+    Card("R11", "OLD_NULL", P, NOTE, "an optional field is null, as SDKs before 1.0 wrote it: read as left out"),
     Card("R12", "UNRECOGNISED", P, NOTE, "events of a type that is not known; passed over"),
     Card("R13", "UNKNOWN_OUTCOME", P, MUST, "an outcome that 1.0 does not know"),
     Card("R14", "NO_VERSION", P, NOTE, "RUN_STARTED declares no protocolVersion"),

@@ -24,10 +24,15 @@ ANYTHING: Kinds = FILLED | {type(None)}
 
 
 class Shape(NamedTuple):
-    """What must be there, and of which types each field is where it is there."""
+    """What must be there, of which types each field is where it is there, and of which the entries of its lists are.
+
+    `old_nulls` are optional fields that SDKs before 1.0 wrote as null; the reference client reads them as left out.
+    """
 
     required: frozenset[str]
     kinds: Mapping[str, Kinds]
+    entries: Mapping[str, Kinds]
+    old_nulls: frozenset[str]
 
 
 class Fault(NamedTuple):
@@ -39,15 +44,22 @@ class Fault(NamedTuple):
     @property
     def is_null(self) -> bool:
         """Whether it can be read as absent."""
-        return self.finding == "NULL_FIELD"
+        return self.finding != "MALFORMED"
 
 
-def _shape(required: Mapping[str, Kinds], optional: Mapping[str, Kinds] | None = None) -> Shape:
-    return Shape(frozenset(required), {**required, **(optional or {})})
+Fields = Mapping[str, Kinds]
+_ENTRIES: Fields = {"delta": OBJECT, "patch": OBJECT, "pendingToolCallIds": TEXT, "interruptIds": TEXT, "content": OBJECT}
+_NONE: Fields = {}
+
+
+def _shape(required: Fields, optional: Fields = _NONE, *, old_nulls: tuple[str, ...] = ()) -> Shape:
+    kinds = {**required, **optional}
+    entries = {name: _ENTRIES[name] for name, kind in kinds.items() if list in kind and name in _ENTRIES}
+    return Shape(frozenset(required), kinds, entries, frozenset(old_nulls))
 
 
 # `subagentRunId` on an event that cannot have one is passed over, but for null, which the texts forbid everywhere.
-_ANY_EVENT: Mapping[str, Kinds] = {
+_ANY_EVENT: Fields = {
     "timestamp": WHOLE,
     "rawEvent": FILLED,
     "metadata": OBJECT,
@@ -55,8 +67,8 @@ _ANY_EVENT: Mapping[str, Kinds] = {
 }
 
 
-def _event(required: Mapping[str, Kinds] | None = None, optional: Mapping[str, Kinds] | None = None) -> Shape:
-    return _shape(required or {}, {**_ANY_EVENT, **(optional or {})})
+def _event(required: Fields = _NONE, optional: Fields = _NONE, *, old_nulls: tuple[str, ...] = ()) -> Shape:
+    return _shape(required, {**_ANY_EVENT, **optional}, old_nulls=("rawEvent", *old_nulls))
 
 
 _MESSAGE = {"messageId": TEXT}
@@ -67,7 +79,7 @@ _SUBAGENT = {"subagentRunId": TEXT}
 
 EVENTS: Mapping[str, Shape] = {
     "RUN_STARTED": _event(_RUN, {"protocolVersion": TEXT, "parentRunId": TEXT, "input": OBJECT}),
-    "RUN_FINISHED": _event(_RUN, {"result": FILLED, "outcome": OBJECT, "usage": LIST}),
+    "RUN_FINISHED": _event(_RUN, {"result": FILLED, "outcome": OBJECT, "usage": LIST}, old_nulls=("result", "outcome")),
     "RUN_ERROR": _event({"message": TEXT}, {"code": TEXT, "usage": LIST}),
     "STEP_STARTED": _event({"stepName": TEXT}),
     "STEP_FINISHED": _event({"stepName": TEXT}),
@@ -75,10 +87,14 @@ EVENTS: Mapping[str, Shape] = {
     "TEXT_MESSAGE_CONTENT": _event(_PIECE),
     "TEXT_MESSAGE_END": _event(_MESSAGE),
     "TEXT_MESSAGE_CHUNK": _event(optional={"messageId": TEXT, "role": TEXT, "delta": TEXT, "name": TEXT}),
-    "TOOL_CALL_START": _event({"toolCallId": TEXT, "toolCallName": TEXT}, {"parentMessageId": TEXT}),
+    "TOOL_CALL_START": _event(
+        {**_CALL, "toolCallName": TEXT}, {"parentMessageId": TEXT}, old_nulls=("parentMessageId",)
+    ),
     "TOOL_CALL_ARGS": _event({"toolCallId": TEXT, "delta": TEXT}),
     "TOOL_CALL_END": _event(_CALL),
-    "TOOL_CALL_CHUNK": _event(optional={**_CALL, "toolCallName": TEXT, "parentMessageId": TEXT, "delta": TEXT}),
+    "TOOL_CALL_CHUNK": _event(
+        optional={**_CALL, "toolCallName": TEXT, "parentMessageId": TEXT, "delta": TEXT}, old_nulls=("parentMessageId",)
+    ),
     "TOOL_CALL_RESULT": _event({"messageId": TEXT, "toolCallId": TEXT, "content": CONTENT}, {"role": TEXT}),
     "STATE_SNAPSHOT": _event({"snapshot": ANYTHING}),
     "STATE_DELTA": _event({"delta": LIST}),
@@ -98,7 +114,7 @@ EVENTS: Mapping[str, Shape] = {
         {**_SUBAGENT, "name": TEXT},
         {"description": TEXT, "parentSubagentRunId": TEXT, "parentToolCallId": TEXT, "parentMessageId": TEXT},
     ),
-    "SUBAGENT_FINISHED": _event(_SUBAGENT, {"result": FILLED, "outcome": OBJECT}),
+    "SUBAGENT_FINISHED": _event(_SUBAGENT, {"result": FILLED, "outcome": OBJECT}, old_nulls=("result",)),
     "SUBAGENT_ERROR": _event({**_SUBAGENT, "message": TEXT}, {"code": TEXT}),
 }
 
@@ -141,7 +157,9 @@ def is_fit(value: Mapping[str, Json], shape: Shape) -> bool:
     for name, field in value.items():
         if name in kinds and type(field) not in kinds[name]:
             return False
-    return shape.required <= value.keys()
+    if not shape.required <= value.keys():
+        return False
+    return not shape.entries or all(_has_only(value.get(name), kinds) for name, kinds in shape.entries.items())
 
 
 def faults(value: Mapping[str, Json], shape: Shape, place: str) -> Iterator[Fault]:
@@ -149,11 +167,24 @@ def faults(value: Mapping[str, Json], shape: Shape, place: str) -> Iterator[Faul
     for name in sorted(shape.required - value.keys()):
         yield Fault("MALFORMED", f"{place}.{name}")
     for name, kinds in shape.kinds.items():
-        if name not in value or _is_of(value[name], kinds):
+        if name not in value:
             continue
-        is_optional_null = value[name] is None and name not in shape.required
-        yield Fault("NULL_FIELD" if is_optional_null else "MALFORMED", f"{place}.{name}")
+        if not _is_of(value[name], kinds):
+            yield Fault(_finding(value[name], name, shape), f"{place}.{name}")
+        elif name in shape.entries and not _has_only(value[name], shape.entries[name]):
+            yield Fault("MALFORMED", f"{place}.{name}")
+
+
+def _finding(field: Json, name: str, shape: Shape) -> str:
+    if field is not None or name in shape.required:
+        return "MALFORMED"
+    return "OLD_NULL" if name in shape.old_nulls else "NULL_FIELD"
 
 
 def _is_of(field: Json, kinds: Kinds) -> bool:
     return type(field) in kinds or (kinds is WHOLE and isinstance(field, float) and field.is_integer())
+
+
+def _has_only(entries: Json, kinds: Kinds) -> bool:
+    """Whether a list has entries of these types only. What is no list is not for here."""
+    return not isinstance(entries, list) or all(type(each) in kinds for each in entries)
