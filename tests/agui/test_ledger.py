@@ -1,0 +1,310 @@
+"""Threads run by run, where a case file cannot look: states, links, what is pure, what is bounded."""
+
+from __future__ import annotations
+
+import pytest
+
+from stopcause.agui import ledger as ledgers
+from stopcause.agui.findings import names
+from stopcause.agui.ledger import Ledger, begun, ended
+from stopcause.agui.values import Begun, Decided, Entry, Input, Result, RunSeen, Thread
+from stopcause.agui.words import Channel, Ending, State
+from stopcause.receipts.vocabulary import ApprovalKind, Decision
+from tests.agui.seen import THREAD, after, asked, gives_up, run, states, yes
+
+ASKS = run("r1", asks=(asked("i-1", "tc-1"),))
+
+
+def started(seen: RunSeen) -> Begun:
+    return Begun(seen.thread_id, seen.run_id, seen.mode, seen.input, seen.began_at)
+
+
+# The way of one interrupt ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ending", "state"),
+    [
+        (Ending.SUCCESS, "closed"),
+        (Ending.CANCELLED, "closed"),
+        (Ending.UNKNOWN_OUTCOME, "closed"),
+        (Ending.ERROR, "open"),
+        (Ending.REFUSED, "open"),
+        (Ending.TRUNCATED, "unknown"),
+        (Ending.REJECTED, "unknown"),
+    ],
+)
+def test_an_answer_ends_as_its_run_does(ending: Ending, state: str) -> None:
+    ledger, _ = after(ASKS, run("r2", ending, yes("i-1")))
+
+    assert states(ledger) == {("r1", "i-1"): state}
+
+
+@pytest.mark.parametrize("ending", [Ending.ERROR, Ending.TRUNCATED, Ending.REJECTED])
+def test_a_result_of_the_gated_call_closes_it_however_its_run_ends(ending: Ending) -> None:
+    ledger, links = after(ASKS, run("r2", ending, yes("i-1"), results=("tc-1",)))
+
+    assert states(ledger) == {("r1", "i-1"): "closed"}
+    assert links[1].executed == (("r1", "i-1"),)
+    assert links[1].decided == (Decided("r1", "i-1", Decision.APPROVED, digest="d-yes"),)
+
+
+@pytest.mark.parametrize(
+    ("ending", "state"),
+    [
+        (Ending.SUCCESS, "lost"),
+        (Ending.CANCELLED, "lost"),
+        (Ending.UNKNOWN_OUTCOME, "lost"),
+        (Ending.ERROR, "open"),
+        (Ending.REFUSED, "open"),
+        (Ending.TRUNCATED, "open"),
+        (Ending.REJECTED, "open"),
+    ],
+)
+def test_only_a_run_that_got_past_it_loses_an_interrupt(ending: Ending, state: str) -> None:
+    ledger, _ = after(ASKS, run("r2", ending))
+
+    assert states(ledger) == {("r1", "i-1"): state}
+
+
+def test_while_its_run_is_under_way_an_answer_is_sent() -> None:
+    ledger, _ = after(ASKS)
+    link = ledger.begun(started(run("r2", Ending.SUCCESS, yes("i-1"))))
+
+    assert states(ledger) == {("r1", "i-1"): "sent"}
+    assert (link.resumes_run_id, link.answers) == ("r1", ("i-1",))
+    assert ledger.threads[THREAD].open() == ()
+
+
+def test_a_run_may_be_said_to_begin_any_number_of_times() -> None:
+    thread, _ = ended(Thread(THREAD), ASKS)
+    first, link = begun(thread, started(run("r2", Ending.SUCCESS, yes("i-1"))))
+
+    assert begun(first, started(run("r2", Ending.SUCCESS, yes("i-1")))) == (first, link)
+
+
+def test_ending_says_the_same_whether_the_run_was_said_to_begin_or_not() -> None:
+    resuming = run("r2", Ending.SUCCESS, yes("i-1"), gives_up("i-9"), results=("tc-1",))
+    told, untold = Ledger(), Ledger()
+    for each in (told, untold):
+        each.ended(ASKS)
+    told.begun(started(resuming))
+
+    assert told.ended(resuming) == untold.ended(resuming)
+    assert told.threads == untold.threads
+
+
+def test_nothing_is_known_of_answers_that_nobody_saw() -> None:
+    ledger, links = after(ASKS, run("r2", knows_input=False))
+
+    assert states(ledger) == {("r1", "i-1"): "open"}
+    assert links[1].findings == ()
+
+
+def test_a_gated_call_in_a_run_whose_input_nobody_saw_was_answered_it_seems() -> None:
+    ledger, links = after(ASKS, run("r2", results=("tc-1",), knows_input=False))
+
+    assert states(ledger) == {("r1", "i-1"): "closed"}
+    assert (links[1].resumes_run_id, links[1].answers, links[1].bypassed) == ("r1", ("i-1",), ())
+
+
+def test_a_call_without_leave_is_bypassed_and_no_longer_open() -> None:
+    ledger, links = after(ASKS, run("r2", results=("tc-1",)))
+
+    assert states(ledger) == {("r1", "i-1"): "bypassed"}
+    assert links[1].bypassed == (("r1", "i-1"),)
+    assert links[1].executed == ()
+
+
+def test_an_id_that_a_run_gives_twice_is_asked_once() -> None:
+    ledger, _ = after(run("r1", asks=(asked("i-1", "tc-1"), asked("i-1", "tc-2"))))
+
+    assert states(ledger) == {("r1", "i-1"): "open"}
+
+
+def test_what_a_failed_or_broken_run_was_about_to_ask_it_did_not() -> None:
+    for ending in (Ending.ERROR, Ending.TRUNCATED, Ending.REJECTED, Ending.REFUSED):
+        ledger, _ = after(run("r1", ending, asks=(asked("i-1"),)))
+
+        assert states(ledger) == {}
+
+
+def test_an_answer_of_no_known_status_answers_nothing() -> None:
+    ledger, links = after(ASKS, run("r2", Ending.ERROR, Entry("i-1", "maybe", "d")))
+
+    assert states(ledger) == {("r1", "i-1"): "open"}
+    assert {"RESUME_UNKNOWN_ID", "UNCOVERED"} <= names(links[1].findings)
+
+
+def test_a_message_answers_a_call_to_the_client_s_own_tool() -> None:
+    asks = run("r1", asks=(asked("tc-1", "tc-1", channel=Channel.TOOL),))
+    given = Input(THREAD, "r2", answered=frozenset({"tc-1"}))
+    ledger, links = after(asks, run("r2", input=given))
+
+    assert states(ledger) == {("r1", "tc-1"): "closed"}
+    assert links[1].decided == (Decided("r1", "tc-1", Decision.ANSWERED),)
+
+
+# A run that is told again ---------------------------------------------------------------------------------------------
+
+
+def test_a_late_error_leaves_the_thread_as_it_was() -> None:
+    ledger, _ = after(ASKS, run("r2", Ending.SUCCESS, yes("i-1"), asks=(asked("i-2", "tc-2"),)))
+    before = ledger.threads[THREAD]
+    late = run("r2", Ending.ERROR, yes("i-1"), asks=(asked("i-2", "tc-2"),), is_late=True)
+
+    link = ledger.ended(late)
+
+    assert ledger.threads[THREAD] == before
+    assert (link.resumes_run_id, link.answers) == ("r1", ("i-1",))
+    assert names(link.findings) == {"ANSWER_CONSUMED_THEN_FAILED"}
+
+
+def test_a_late_error_whose_finish_nobody_saw_is_a_finish_and_an_error() -> None:
+    late = run("r1", Ending.ERROR, asks=(asked("i-1"),), is_late=True)
+    ledger, _ = after(late)
+
+    assert states(ledger) == {("r1", "i-1"): "open"}
+    assert ledger.threads[THREAD].paused_run == "r1"
+
+
+def test_a_run_that_is_restated_changes_nothing() -> None:
+    resuming = run("r2", Ending.SUCCESS, yes("i-1"), results=("tc-1",))
+    ledger, links = after(ASKS, resuming)
+    before = ledger.threads[THREAD]
+
+    assert ledger.ended(ASKS) == links[0]
+    assert ledger.ended(resuming._replace(input=None)) == links[1]
+    assert ledger.threads[THREAD] == before
+
+
+def test_a_refused_run_never_began_and_its_id_is_free() -> None:
+    ledger, _ = after(
+        ASKS, run("r2", Ending.REFUSED, yes("i-1")), run("r2", Ending.SUCCESS, yes("i-1"), results=("tc-1",))
+    )
+
+    assert states(ledger) == {("r1", "i-1"): "closed"}
+    assert ledger.threads[THREAD].runs == ("r1", "r2")
+
+
+def test_an_event_that_comes_again_is_a_second_effect_and_a_snapshot_is_not() -> None:
+    executed = run("r2", Ending.SUCCESS, yes("i-1"), results=(Result("tc-1", "m-1"),))
+    restated = run("r3", results=(Result("tc-1", "m-1", is_event=False),))
+    again = run("r4", results=(Result("tc-1", "m-2"),))
+
+    _, links = after(ASKS, executed, restated, again)
+
+    assert links[2].findings == ()
+    assert names(links[3].findings) == {"DUPLICATE_EFFECT"}
+
+
+def test_a_call_that_is_asked_for_again_may_come_back_again() -> None:
+    first = run("r2", Ending.SUCCESS, yes("i-1"), results=("tc-1",))
+    asks_again = run("r3", asks=(asked("i-1", "tc-1"),))
+    second = run("r4", Ending.SUCCESS, yes("i-1"), results=("tc-1",))
+
+    ledger, links = after(ASKS, first, asks_again, second)
+
+    assert "DUPLICATE_EFFECT" not in names(links[3].findings)
+    assert links[3].executed == (("r3", "i-1"),)
+    assert states(ledger) == {("r1", "i-1"): "closed", ("r3", "i-1"): "closed"}
+
+
+# Links ----------------------------------------------------------------------------------------------------------------
+
+
+def test_what_failed_took_up_its_run_and_answered_nothing() -> None:
+    _, links = after(ASKS, run("r2", Ending.ERROR, yes("i-1")))
+
+    assert (links[1].resumes_run_id, links[1].answers, links[1].decided) == ("r1", (), ())
+
+
+def test_what_only_asks_again_takes_up_the_run_that_asked() -> None:
+    _, links = after(ASKS, run("r2", asks=(asked("i-9", "tc-1"),)))
+
+    assert (links[1].resumes_run_id, links[1].answers, links[1].decided) == ("r1", ("i-1",), ())
+
+
+def test_what_was_answered_and_is_asked_again_was_not_taken() -> None:
+    ledger, links = after(ASKS, run("r2", Ending.SUCCESS, yes("i-1"), asks=(asked("i-1", "tc-1"),)))
+
+    assert states(ledger) == {("r1", "i-1"): "moved", ("r2", "i-1"): "open"}
+    assert (links[1].resumes_run_id, links[1].answers, links[1].decided) == ("r1", ("i-1",), ())
+
+
+def test_the_findings_of_both_ends_of_a_run_are_in_one_link() -> None:
+    ledger, _ = after(ASKS)
+    resuming = run("r2", Ending.SUCCESS, yes("i-9"), results=("tc-1",))
+    ledger.begun(started(resuming))
+
+    found = names(ledger.ended(resuming).findings)
+
+    assert found >= {"RESUME_UNKNOWN_ID", "UNCOVERED", "ACTION_ON_UNRECOGNISED_ANSWER", "UNRECOGNISED_ENTRY"}
+
+
+@pytest.mark.parametrize(
+    ("entry", "kind", "decision"),
+    [
+        (yes("i-1"), ApprovalKind.TOOL_CALL, Decision.APPROVED),
+        (yes("i-1")._replace(is_edited=True), ApprovalKind.TOOL_CALL, Decision.EDITED),
+        (yes("i-1")._replace(approved=False), ApprovalKind.TOOL_CALL, Decision.DENIED),
+        (yes("i-1")._replace(approved=False, is_edited=True), ApprovalKind.TOOL_CALL, Decision.DENIED),
+        (gives_up("i-1"), ApprovalKind.TOOL_CALL, Decision.CANCELLED),
+        (gives_up("i-1")._replace(approved=True), ApprovalKind.TOOL_CALL, Decision.CANCELLED),
+        (Entry("i-1", "resolved", "d", bare=True), ApprovalKind.CONFIRMATION, Decision.APPROVED),
+        (Entry("i-1", "resolved", "d", bare=False), ApprovalKind.CONFIRMATION, Decision.DENIED),
+        (Entry("i-1", "resolved", "d", bare=False), ApprovalKind.INPUT_REQUIRED, Decision.ANSWERED),
+        (Entry("i-1", "resolved", "d"), ApprovalKind.EXTERNAL, Decision.ANSWERED),
+    ],
+)
+def test_what_an_answer_decides(entry: Entry, kind: ApprovalKind, decision: Decision) -> None:
+    _, links = after(run("r1", asks=(asked("i-1")._replace(kind=kind),)), run("r2", Ending.SUCCESS, entry))
+
+    assert links[1].decided == (Decided("r1", "i-1", decision, digest=entry.digest),)
+
+
+# Bounds ---------------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_settled_is_forgotten_and_what_is_lost_is_not() -> None:
+    runs = [run("r1", asks=(asked("i-lost"),)), run("r2")]
+    for number in range(3, 40, 2):
+        runs += [run(f"r{number}", asks=(asked("i"),)), run(f"r{number + 1}", Ending.SUCCESS, yes("i"))]
+    ledger, _ = after(*runs)
+
+    found = states(ledger)
+
+    assert found["r1", "i-lost"] == "lost"
+    assert list(found.values()).count("closed") == 8
+
+
+def test_a_thread_has_an_end_however_much_is_asked_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledgers, "_MOST_RAISED", 50)
+    monkeypatch.setattr(ledgers, "_MOST_RESULTS", 20)
+    ledger = Ledger()
+    for number in range(1, 100):
+        asks = tuple(asked(f"i-{number}-{place}", f"c-{number}-{place}") for place in range(10))
+        ledger.ended(run(f"r{number}", asks=asks, results=tuple(f"x-{number}-{place}" for place in range(10))))
+
+    thread = ledger.threads[THREAD]
+
+    assert (len(thread.raised), len(thread.results), len(thread.runs)) == (50, 20, 64)
+    assert len(thread.open()) == 10
+
+
+def test_of_too_many_threads_the_quietest_that_waits_for_nothing_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ledgers, "_MOST_THREADS", 3)
+    ledger = Ledger()
+    ledger.ended(run("r1", asks=(asked("i-1"),), thread="waits"))
+    for name in ("a", "b", "c", "d"):
+        ledger.ended(run("r1", thread=name))
+
+    assert list(ledger.threads) == ["waits", "c", "d"]
+
+
+def test_a_thousand_interrupts_move_together() -> None:
+    many = tuple(asked(f"i-{place}", f"c-{place}") for place in range(1_000))
+    ledger, _ = after(*(run(f"r{number}", asks=many) for number in range(1, 11)))
+
+    assert len(ledger.threads[THREAD].open()) == 1_000
+    assert all(each.state in (State.OPEN, State.MOVED) for each in ledger.threads[THREAD].raised)
