@@ -39,6 +39,7 @@ bench: .venv/ready ai-sdk/node_modules/ready $(patsubst requirements/bench/%.txt
 	node bench/ai-sdk/run.js
 	python -m bench.hooks.core
 	python -m bench.hooks.frameworks
+	python -m bench.agui.run
 
 lock: .venv/ready  ## write the pinned files anew (no change in the tree when nothing is newer)
 	$(COMPILE) --group dev --extra server pyproject.toml -o requirements/dev.txt

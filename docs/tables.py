@@ -102,8 +102,13 @@ def settings_table() -> str:
 _PROGRAM = "import sys; sys.argv[0] = 'stopcause'; from stopcause.__main__ import main; main()"
 
 
-def run(*arguments: str) -> str:
-    """What the program prints, as a code block. Its own data folder, no colour, 80 columns, UTC."""
+def run(*arguments: str, code: int = 0) -> str:
+    """What the program prints, as a code block. Its own data folder, no colour, 80 columns, UTC.
+
+    Args:
+        arguments: The command.
+        code: What it has to end with.
+    """
     with tempfile.TemporaryDirectory() as data:
         env = {
             "PATH": os.environ["PATH"],
@@ -119,8 +124,10 @@ def run(*arguments: str) -> str:
             env=env,
             capture_output=True,
             text=True,
-            check=True,
+            check=False,
         )
+    if done.returncode != code:
+        raise ValueError(f"{arguments} ends with {done.returncode}: {done.stderr}")
     return f"```\n$ stopcause {' '.join(arguments)}\n{done.stdout.rstrip()}\n```"
 
 

@@ -344,7 +344,8 @@ def _resumption(run_id: str, resumer: str, records: Sequence[model.RunRecord]) -
     failed = terminal.died or (terminal.stop and terminal.stop.stop_cause in vocabulary.FAILED)
     if failed and not _got_past(own):
         return None
-    answers = next((link.answers for link in links if link.answers is not None), None)
+    # The receipt stands alone: what it says that it took up counts before what the start had meant to.
+    answers = next((link.answers for link in reversed(links) if link.answers is not None), None)
     return approvals.Resumption(resumer, None if answers is None else frozenset(answers) | _waits_of(terminal.stop))
 
 

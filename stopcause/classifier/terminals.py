@@ -51,9 +51,10 @@ def choose(records: Sequence[Ended]) -> Terminal:
         return NOTHING
     if len(records) == 1:
         return _standing(records[0])
-    best = min(map(_rank, records))
-    standing = _without_absorbed([record for record in records if _rank(record) == best])
-    told = next((each for each in (*standing, *sorted(records, key=_rank)) if _is_receipt(each)), None)
+    heard = _without_overtaken(records)
+    best = min(map(_rank, heard))
+    standing = _without_absorbed([record for record in heard if _rank(record) == best])
+    told = next((each for each in (*standing, *sorted(heard, key=_rank)) if _is_receipt(each)), None)
     outranked = tuple(_cause(record) for record in records if not any(record is each for each in standing))
     disputed = len({_content(record) for record in standing}) > 1
     chosen = Terminal(disputed=True, disputing=_told(standing)) if disputed else _standing(standing[0])
@@ -97,6 +98,25 @@ def without_superseded(records: list[model.RunRecord]) -> list[model.RunRecord]:
 
 def _is_derived(record: model.RunRecord) -> bool:
     return isinstance(record, model.RunStopped) and record.boundary is Boundary.SPAN
+
+
+def _without_overtaken(records: Sequence[Ended]) -> list[Ended]:
+    """Who watches an event stream may write an end down, and then see an error: it overtakes a wait and an abort too.
+
+    AG-UI 1.0, events/lifecycle: a late RUN_ERROR fails the run, whatever RUN_FINISHED had said.
+    """
+    return [
+        record
+        for number, record in enumerate(records)
+        if not any(_overtakes(later, record) for later in records[number + 1 :])
+    ]
+
+
+def _overtakes(later: Ended, record: Ended) -> bool:
+    if isinstance(later, model.RunDied) or isinstance(record, model.RunDied):
+        return False
+    is_one_stream = later.boundary is record.boundary is Boundary.EVENT_STREAM and later.adapter == record.adapter
+    return is_one_stream and later.error is not None and record.stop_cause not in vocabulary.FAILED
 
 
 def _without_absorbed(records: list[Ended]) -> list[Ended]:

@@ -71,8 +71,9 @@ def load_cases(paths: Iterable[Path]) -> Iterator[Case]:
     """
     for path in case_files(paths):
         if path.name != ASSERTIONS:
-            for place, value in _values(path):
-                yield _case(value, path, place)
+            for place, value in values_of(path):
+                if not is_thread_case(value):
+                    yield _case(value, path, place)
 
 
 def load_assertions(paths: Iterable[Path]) -> Iterator[Assertion]:
@@ -100,6 +101,11 @@ def case_of(value: object, path: Path) -> Case:
 def is_case(value: object) -> bool:
     """Whether a parsed JSON value means to be a case: a record has no records of its own."""
     return isinstance(value, dict) and "records" in value
+
+
+def is_thread_case(value: object) -> bool:
+    """Whether it means to be a case of AG-UI (`agui_cases`): exchanges instead of records."""
+    return isinstance(value, dict) and ("exchanges" in value or "receive" in value)
 
 
 def records_of(case: Case) -> list[codec.AnyRecord]:
@@ -283,8 +289,8 @@ def _text(path: Path) -> str:
         raise InputError(f"{path}: invalid UTF-8 at byte {error.start + 1}; save it as UTF-8") from None
 
 
-def _values(path: Path) -> Iterator[tuple[str, object]]:
-    """The JSON values of a file with the place to name in a message: one of .json, one a line of the others."""
+def values_of(path: Path) -> Iterator[tuple[str, object]]:
+    """The JSON values of a case file with the place to name in a message: one of .json, one a line of the others."""
     text = _text(path)
     if path.suffix == ".json":
         yield "", _parse(path, text)

@@ -34,6 +34,7 @@ def replay_files(paths: Iterable[Path], policy: Policy | None = None) -> Replay:
     for file in cases.case_files(paths):
         try:
             parts.append(replay(cases.load_cases([file]), cases.load_assertions([file]), policy))
+            parts.append(_replay_threads(file, policy))
         except InputError as error:
             unreadable.append(str(error))
     if unreadable and not parts:
@@ -53,6 +54,17 @@ def replay(
     """
     results = tuple(check_case(case, policy) for case in found)
     return Replay(results, tuple(map(check_assertion, assertions)), scores(results))
+
+
+def _replay_threads(file: Path, policy: Policy | None) -> Replay:
+    """The cases of AG-UI in a file. Reading these takes a room that the published cases need not wait for."""
+    if not any(cases.is_thread_case(value) for _place, value in cases.values_of(file)):
+        return Replay((), (), ())
+    from stopcause.pipeline import agui_cases  # noqa: PLC0415 - see above
+
+    found = list(agui_cases.load_thread_cases([file]))
+    judged = tuple(agui_cases.check_thread_case(each, policy) for each in found if each.exchanges)
+    return Replay(judged, tuple(agui_cases.check_received(each) for each in found if each.receive), (), ())
 
 
 def check_case(case: cases.Case, policy: Policy | None = None) -> CaseResult:

@@ -21,7 +21,7 @@ def pseudonym(text: str) -> str:
     head, colon, rest = text.partition(":")
     if not (colon and rest and head.isalpha()):
         head, colon, rest = "", "", text
-    digest = hmac.new(hmac_key(), rest.encode(), hashlib.sha256).hexdigest()[:32]
+    digest = hmac.new(hmac_key(), rest.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[:32]
     return f"{head}{colon}{HASH_HEAD}{digest}"
 
 

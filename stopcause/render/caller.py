@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _MODULE = "__main__.py"
-_WITHOUT_STORE = ("classify", "connect", "demo", "replay", "rules", "schema")
+_WITHOUT_STORE = ("agui", "classify", "connect", "demo", "replay", "rules", "schema")
 
 Argument = str | Path
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from stopcause.errors import NotFoundError
+from stopcause.receipts.hooks import SPECS
 from stopcause.resources import data_folder
 
 RECORDS: Final = "receipts.ndjson"  # what the lines of a JavaScript framework write to
@@ -51,7 +52,8 @@ def lines_of(framework: str) -> Lines:
         raise NotFoundError(f"No hook for {framework!r}. There is one for: {', '.join(frameworks())}.")
     first, *rest = found.read_text("utf-8").splitlines()
     is_python = found.suffix == ".py"
-    page = f"docs/frameworks/{found.stem}.md" if is_python else f"docs/{found.stem}.md"
+    is_hook = found.stem.replace("-", "_") in {spec.name for spec in SPECS}
+    page = f"docs/frameworks/{found.stem}.md" if is_hook else f"docs/{found.stem}.md"
     return Lines(first.lstrip("/# "), (first, *rest), tuple(rest), is_python, page)
 
 

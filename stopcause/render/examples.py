@@ -27,6 +27,19 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
         ("classify runs.jsonl --policy policy.toml", "by your contracts"),
         ("classify - --fail-on FALSE_COMPLETE < runs.jsonl", "exit 1, for a script"),
     ),
+    "agui": (
+        ("agui audit stream.sse", "how its runs ended, and what their threads wait for"),
+        ("agui check stream.sse --input INPUT.json", "whether that may be sent next"),
+    ),
+    "agui audit": (
+        ("agui audit stream.sse", "a captured event stream, as a server sent it"),
+        ("agui audit runs.jsonl --policy policy.toml", "inputs and events, with your routes"),
+        ("agui audit - < stream.sse", "standard input"),
+    ),
+    "agui check": (
+        ("agui check runs.jsonl --input INPUT.json", "the answers that are to be sent, before they are"),
+        ("agui check runs.jsonl --input INPUT.json --now 2026-11-30T08:00:00Z", "as of then: answers may be late"),
+    ),
     "rules": (("rules", "the eight cards"), ("rules -o jsonl", "the same for a program")),
     "schema": (("schema > stopcause.schema.json", "for a validator or an editor"),),
     "ingest": (

@@ -81,8 +81,10 @@ def _scores(result: Replay, pen: Pen) -> list[str]:
 def replay_total(result: Replay, word: str) -> str:
     """The last line: how many of how many."""
     good = sum(case.ok for case in result.cases)
-    total = f"{good} of {len(result.cases)} as {word}"
-    if not result.assertions:
-        return total
-    holding = sum(each.ok for each in result.assertions)
-    return f"{total}, {holding} of {len(result.assertions)} stop-condition assertions"
+    kinds = dict.fromkeys(each.about for each in result.assertions)
+    return ", ".join([f"{good} of {len(result.cases)} as {word}", *(_held(result.assertions, kind) for kind in kinds)])
+
+
+def _held(assertions: Sequence[AssertionResult], about: str) -> str:
+    holding = [each.ok for each in assertions if each.about == about]
+    return f"{sum(holding)} of {len(holding)} {about}"

@@ -40,11 +40,12 @@ class CaseResult(NamedTuple):
 
 
 class AssertionResult(NamedTuple):
-    """An assertion about stop conditions; `fault` says what falls short."""
+    """An assertion that is no verdict; `fault` says what falls short, `about` what such assertions are called."""
 
     id: str
     why: str
     fault: str | None
+    about: str = "stop-condition assertions"
 
     @property
     def ok(self) -> bool:

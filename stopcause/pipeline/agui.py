@@ -1,0 +1,151 @@
+"""AG-UI files: every exchange through reader, lifecycle and ledger, and a verdict on each run and thread.
+
+Nothing is kept and nothing is sent. A file is a history of its own: the ids of two recordings often are the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from stopcause.agui import inputs, reader, told, verdicts
+from stopcause.agui.findings import Finding
+from stopcause.agui.ledger import Ledger
+from stopcause.agui.lifecycle import Watch
+from stopcause.agui.reader import Exchange
+from stopcause.agui.values import Begun, RunSeen
+from stopcause.agui.verdicts import Judged, ThreadVerdict, Told
+from stopcause.classifier.policy import DEFAULT_POLICY, Policy
+from stopcause.errors import InputError
+from stopcause.receipts.vocabulary import ApprovalKind
+
+_TICK = timedelta(microseconds=1)
+_SPAN = timedelta(seconds=1)  # room for so many ticks before now
+Seen = Callable[[Begun | RunSeen], None]
+
+
+class Audit(NamedTuple):
+    """What a history says: its runs in the order of their ends, its threads in the order of their beginnings."""
+
+    runs: tuple[Judged, ...]
+    threads: tuple[ThreadVerdict, ...]
+    exchanges: int
+    events: int
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Of all runs and threads."""
+        of_runs = (each for run in self.runs for each in (*run.run.findings, *run.link.findings))
+        return (*of_runs, *(each for thread in self.threads for each in thread.findings))
+
+
+def audit_file(path: Path, policy: Policy | None, now: datetime, also: Seen | None = None) -> Audit:
+    """A file of AG-UI; as `audit`.
+
+    Raises:
+        InputError: It cannot be read at all; names it.
+    """
+    with _opened(path) as file:
+        return audit_stream(file, str(path), policy, now, also)
+
+
+def audit_stream(stream: BinaryIO, name: str, policy: Policy | None, now: datetime, also: Seen | None = None) -> Audit:
+    """The same for what is open already; `name` is what messages call it."""
+    with _named(name):
+        return audit(reader.read_exchanges(stream), policy, now, also)
+
+
+def audit(exchanges: Iterable[Exchange], policy: Policy | None, now: datetime, also: Seen | None = None) -> Audit:
+    """A history.
+
+    Args:
+        exchanges: Inputs with the streams that answered them, in the order in which they were sent.
+        policy: Routes, and thresholds; the built-in ones without it.
+        now: As of when waits and deadlines are looked at. Times that the streams do not tell are just before it.
+        also: Who else is to see what the streams say, as it is seen.
+    """
+    return _Auditor(policy or DEFAULT_POLICY, now, also).audit(exchanges)
+
+
+class _Auditor:
+    def __init__(self, policy: Policy, now: datetime, also: Seen | None) -> None:
+        self._policy, self._now, self._also = policy, now, also
+        self._ledger = Ledger()
+        self._told: dict[str, list[Told]] = {}
+        self._drafts: dict[tuple[str, str], list[told.Draft]] = {}
+        self._exchanges = self._events = self._ticks = 0
+
+    def audit(self, exchanges: Iterable[Exchange]) -> Audit:
+        for exchange in exchanges:
+            self._exchanges += 1
+            self._watch(exchange)
+        judged: list[Judged] = []
+        threads: list[ThreadVerdict] = []
+        for thread_id, runs in self._told.items():
+            of_thread, thread = verdicts.judge_thread(self._ledger.threads[thread_id], runs, self._policy, self._now)
+            judged.extend(of_thread)
+            threads.append(thread)
+        return Audit(tuple(judged), tuple(threads), self._exchanges, self._events)
+
+    def _watch(self, exchange: Exchange) -> None:
+        given = inputs.read_input(exchange.input) if exchange.input is not None else None
+        watch = Watch(given, http_status=exchange.http_status, waits=waiting_tools(self._policy))
+        for event in exchange.events:
+            self._events += 1
+            self._see(watch.take(event))
+        self._see(watch.close())
+
+    def _see(self, happened: Iterable[Begun | RunSeen]) -> None:
+        for each in happened:
+            if self._also is not None:
+                self._also(each)
+            if isinstance(each, Begun):
+                link = self._ledger.begun(each)
+                self._drafts[each.thread_id, each.run_id] = told.begun_records(each, link, self._source())
+            else:
+                self._end(each)
+
+    def _end(self, run: RunSeen) -> None:
+        link = self._ledger.ended(run)
+        drafts = self._drafts.pop((run.thread_id, run.run_id), [])
+        drafts += told.ended_records(run, link, self._source())
+        self._told.setdefault(run.thread_id, []).append(Told(run, link, drafts))
+
+    def _source(self) -> told.Source:
+        """With a clock for streams that tell no time: each moment a little after the last."""
+        self._ticks += 1
+        return told.Source(now=self._now - _SPAN + self._ticks * _TICK)
+
+
+def waiting_tools(policy: Policy) -> Callable[[str], bool]:
+    """Which of the client's own tools a policy calls a wait: those that a route for input names."""
+    patterns = [
+        route.match.tool
+        for route in policy.routes
+        if route.match.tool is not None and route.match.kind == ApprovalKind.INPUT_REQUIRED
+    ]
+    return lambda tool: any(fnmatchcase(tool, pattern) for pattern in patterns)
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[BinaryIO]:
+    try:
+        with path.open("rb") as file:
+            yield file
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file; give a stream or a recording that is there") from None
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); check what it is and who may read it") from None
+
+
+@contextlib.contextmanager
+def _named(name: str) -> Iterator[None]:
+    """The reader does not know what its file is called."""
+    try:
+        yield
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None

@@ -1,0 +1,54 @@
+"""Whether an input may be sent, given the streams that its thread had before: the guard, over files."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from stopcause.agui import inputs
+from stopcause.agui.guard import Check, ResumeGuard
+from stopcause.errors import InputError
+from stopcause.pipeline import agui
+from stopcause.pipeline.cases import read_bytes
+
+
+class CheckedInput(NamedTuple):
+    """What the guard says of an input. `open` are the interrupts that it has to answer; ids are as given."""
+
+    thread_id: str
+    run_id: str
+    answers: int
+    open: tuple[str, ...]
+    check: Check
+
+
+def check_files(paths: Sequence[Path], given: Path, now: datetime) -> CheckedInput:
+    """An input held against files that are one history, in their order.
+
+    Raises:
+        InputError: A file that cannot be read, or an input that is no JSON object.
+    """
+    guard = ResumeGuard()
+    for path in paths:
+        agui.audit_file(path, None, now, also=guard.saw)
+    return check_input(guard, _read(given), now)
+
+
+def check_input(guard: ResumeGuard, value: Any, now: datetime) -> CheckedInput:  # noqa: ANN401 - a JSON value
+    """An input held against what a guard saw."""
+    read = inputs.read_input(value)
+    check = guard.check(value, now)
+    if read is None:
+        return CheckedInput("-", "-", 0, (), check)
+    waiting = tuple(each.interrupt.id for each in guard.thread(read.thread_id).open())
+    return CheckedInput(read.thread_id, read.run_id, len(read.resume or ()), waiting, check)
+
+
+def _read(path: Path) -> object:
+    with contextlib.suppress(ValueError, RecursionError):
+        return json.loads(read_bytes(path))
+    raise InputError(f"{path}: is no JSON; give the RunAgentInput that is to be sent, as one object")

@@ -1,0 +1,62 @@
+"""AG-UI values as the screens take them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from stopcause.agui import findings
+from stopcause.agui.findings import Finding
+from stopcause.agui.ids import safe
+from stopcause.agui.verdicts import Judged, ThreadVerdict
+from stopcause.pipeline.agui import Audit
+from stopcause.pipeline.agui_check import CheckedInput
+from stopcause.render.agui import AuditFile, Checked, Found, OpenLine, RunLine, ThreadLine
+
+
+def audit_file_view(name: str, audit: Audit) -> AuditFile:
+    """One file's history."""
+    return AuditFile(name, audit.exchanges, audit.events, tuple(_thread(each, audit) for each in audit.threads))
+
+
+def check_view(checked: CheckedInput) -> Checked:
+    """An input that was checked."""
+    return Checked(
+        thread_id=safe(checked.thread_id),
+        run_id=safe(checked.run_id),
+        refused=checked.check.refused,
+        answers=checked.answers,
+        open=tuple(safe(each) for each in checked.open),
+        findings=_found(checked.check.findings),
+    )
+
+
+def _thread(thread: ThreadVerdict, audit: Audit) -> ThreadLine:
+    runs = tuple(_run(each) for each in audit.runs if safe(each.run.thread_id) == thread.thread_id)
+    return ThreadLine(
+        thread_id=thread.thread_id,
+        verdict=thread.verdict,
+        reason=thread.reason,
+        waits=tuple(OpenLine(**wait._asdict()) for wait in thread.open),
+        run_id=thread.run_id,
+        findings=_found(thread.findings),
+        runs=runs,
+    )
+
+
+def _run(judged: Judged) -> RunLine:
+    run = judged.run
+    return RunLine(
+        run_id=safe(run.run_id),
+        thread_id=safe(run.thread_id),
+        ending=run.ending,
+        mode=run.mode,
+        is_late=run.is_late,
+        stop_cause=run.cause,
+        error_code=run.error_code,
+        verdict=judged.verdict,
+        findings=_found((*run.findings, *judged.link.findings)),
+    )
+
+
+def _found(found: Iterable[Finding]) -> tuple[Found, ...]:
+    return tuple(Found(*each, findings.BY_NAME[each.name].meaning) for each in dict.fromkeys(found))
