@@ -137,8 +137,8 @@ class _Turn:
         self.run = run
         self.matched = matched
         self.raised = list(thread.raised)
-        self.is_past = run.is_late or run.ending not in _FAILED | _BROKEN
-        self.is_failed = not run.is_late and run.ending in _FAILED
+        self.is_past = _had_finished(run) or run.ending not in _FAILED | _BROKEN
+        self.is_failed = not _had_finished(run) and run.ending in _FAILED
         self.evidence = Evidence()
         self.sent = [n for n, each in enumerate(self.raised) if _is_under_way(each, run.run_id)]
         self.moved: dict[int, str] = {}  # place -> the id under which it is asked again
@@ -308,7 +308,14 @@ def _is_under_way(raised: Raised, run_id: str) -> bool:
 
 def asks(run: RunSeen) -> bool:
     """Whether it stopped to ask; what a broken or failed stream was about to ask, it did not."""
-    return run.ending is Ending.INTERRUPT or run.is_late or (run.cause in WAITING and run.ending is Ending.SUCCESS)
+    if run.ending is Ending.SUCCESS:  # with calls to the client's own tools that the policy calls waits
+        return run.cause in WAITING
+    return run.ending is Ending.INTERRUPT or _had_finished(run)
+
+
+def _had_finished(run: RunSeen) -> bool:
+    """Whether its RUN_ERROR came after its RUN_FINISHED."""
+    return run.is_late and run.ending is Ending.ERROR
 
 
 class _Origins:

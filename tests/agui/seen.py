@@ -39,7 +39,7 @@ def gives_up(interrupt_id: str) -> Entry:
     return Entry(interrupt_id, "cancelled", "d-absent")
 
 
-def run(  # noqa: PLR0913 - one for each thing that a row may say
+def run(
     run_id: str,
     ending: Ending = Ending.SUCCESS,
     *answers: Entry,
