@@ -38,6 +38,7 @@ class _Outcome(NamedTuple):
 def finish(course: Course, event: Event, moment: Moment, waits: Callable[[str], bool]) -> End:
     """RUN_FINISHED. `waits`: whether a call to this tool of the client's own is a wait."""
     course.close_all()
+    course.has_output = course.has_output or event.get("result") is not None
     outcome = _outcome(course, event)
     _pending_field(course, event)
     claim = endings.read_claim(event.get("metadata"))

@@ -194,12 +194,14 @@ def _schema(value: Json) -> tuple[Json, str | None]:
         return None, None
     try:
         whole = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        digest = f"sha256:{hashlib.sha256(whole.encode('utf-8', 'surrogatepass')).hexdigest()}"
-        plain = _plain(value, 0)
-        fits = len(json.dumps(plain, ensure_ascii=False)) <= _LARGEST_SCHEMA
-    except (RecursionError, ValueError):
+    except RecursionError:
         return None, None
-    return (plain, digest) if fits else (None, digest)
+    digest = f"sha256:{hashlib.sha256(whole.encode('utf-8', 'surrogatepass')).hexdigest()}"
+    try:
+        plain = _plain(value, 0)
+    except RecursionError:
+        return None, digest
+    return (plain if len(json.dumps(plain, ensure_ascii=False)) <= _LARGEST_SCHEMA else None), digest
 
 
 def _plain(schema: Json, depth: int) -> Json:

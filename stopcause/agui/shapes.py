@@ -48,7 +48,13 @@ class Fault(NamedTuple):
 
 
 Fields = Mapping[str, Kinds]
-_ENTRIES: Fields = {"delta": OBJECT, "patch": OBJECT, "pendingToolCallIds": TEXT, "interruptIds": TEXT, "content": OBJECT}
+_ENTRIES: Fields = {
+    "delta": OBJECT,
+    "patch": OBJECT,
+    "pendingToolCallIds": TEXT,
+    "interruptIds": TEXT,
+    "content": OBJECT,
+}
 _NONE: Fields = {}
 
 

@@ -1,0 +1,389 @@
+"""The state machine: when runs begin and end, what is told of them and when, and what no reader may pass over."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from stopcause.agui.frames import Unreadable
+from stopcause.agui.lifecycle import UNNAMED, Watch
+from stopcause.agui.values import Begun, RunSeen
+from stopcause.agui.words import Ending, Mode
+from stopcause.receipts.vocabulary import StopCause
+from tests.agui.watched import (
+    FAILED,
+    FINISHED,
+    GIVEN,
+    OLD_STARTED,
+    STARTED,
+    TEXT,
+    ask,
+    call,
+    fatal,
+    finished,
+    interrupted,
+    names,
+    run,
+    runs,
+    said,
+)
+
+Json = Any
+T = datetime(2026, 11, 30, 12, tzinfo=UTC)
+STEP = {"type": "STEP_STARTED", "stepName": "s"}
+STEP_END = {"type": "STEP_FINISHED", "stepName": "s"}
+SUB = {"type": "SUBAGENT_STARTED", "subagentRunId": "s1", "name": "helper"}
+SUB_END = {"type": "SUBAGENT_FINISHED", "subagentRunId": "s1"}
+SPAN = {"type": "REASONING_START", "messageId": "m1"}
+SPAN_END = {"type": "REASONING_END", "messageId": "m1"}
+THOUGHT = {"type": "REASONING_MESSAGE_START", "messageId": "m1", "role": "reasoning"}
+THOUGHT_END = {"type": "REASONING_MESSAGE_END", "messageId": "m1"}
+
+
+def tagged(event: Json, owner: str | None) -> Json:
+    return {**event, "subagentRunId": owner}
+
+
+def whole(*body: Json) -> list[Json]:
+    return [STARTED, *body, FINISHED]
+
+
+# One stream that breaks the rule, and one as near to it as can be that does not.
+FATAL: list[tuple[str, list[Json], list[Json]]] = [
+    ("FRAME_UNREADABLE", whole({"no": "type"}), whole()),
+    ("FRAME_UNREADABLE", whole({"type": 5}), whole({"type": "NOVEL"})),
+    ("FIRST_EVENT", [*TEXT, STARTED, FINISHED], [STARTED, *TEXT, FINISHED]),
+    ("FIRST_EVENT", [FINISHED], [FAILED]),
+    ("EVENT_AFTER_CLOSE", [*whole(), STEP], whole(STEP, STEP_END)),
+    ("SECOND_TERMINAL", [*whole(), FINISHED], whole()),
+    ("SECOND_TERMINAL", [STARTED, FAILED, FINISHED], [STARTED, FINISHED, FAILED]),
+    ("SECOND_TERMINAL", [STARTED, FAILED, FAILED], [STARTED, FAILED]),
+    ("RUN_ID_MISMATCH", [STARTED, {**FINISHED, "runId": "r2"}], whole()),
+    ("RUN_ID_MISMATCH", [{**STARTED, "runId": "r2"}, {**FINISHED, "runId": "r2"}], whole()),
+    ("THREAD_ID_MISMATCH", [STARTED, {**FINISHED, "threadId": "t2"}], whole()),
+    ("THREAD_ID_MISMATCH", [{**STARTED, "threadId": "t2"}, {**FINISHED, "threadId": "t2"}], whole()),
+    ("OPEN_AT_FINISH", whole(TEXT[0]), whole(TEXT[0], TEXT[2])),
+    ("OPEN_AT_FINISH", whole(call("c1")[0]), [STARTED, call("c1")[0], FAILED]),
+    ("OPEN_AT_FINISH", whole(SPAN), whole(SPAN, SPAN_END)),
+    ("OPEN_AT_FINISH", whole(THOUGHT), whole(THOUGHT, THOUGHT_END)),
+    ("OPEN_AT_FINISH", whole(STEP), whole(STEP, STEP_END)),
+    ("OPEN_AT_FINISH", whole(SUB), whole(SUB, SUB_END)),
+    ("UNBALANCED", whole(TEXT[0], *TEXT), whole(*TEXT, *TEXT)),
+    ("UNBALANCED", whole(TEXT[1]), whole(*TEXT)),
+    ("UNBALANCED", whole(TEXT[2]), whole(TEXT[0], TEXT[2])),
+    ("UNBALANCED", whole(call("c1")[1]), whole(*call("c1"))),
+    ("UNBALANCED", whole(call("c1")[0], *call("c1")), whole(*call("c1"), *call("c1"))),
+    ("UNBALANCED", whole(SPAN, SPAN, SPAN_END), whole(SPAN, THOUGHT, THOUGHT_END, SPAN_END)),
+    ("UNBALANCED", whole(SPAN, THOUGHT_END, SPAN_END), whole(SPAN, SPAN_END)),
+    ("STEP_UNBALANCED", whole(STEP, STEP, STEP_END), whole(STEP, tagged(STEP, "s1"), STEP_END, tagged(STEP_END, "s1"))),
+    ("STEP_UNBALANCED", whole(STEP_END), whole(STEP, STEP_END, STEP, STEP_END)),
+    ("STEP_UNBALANCED", whole(STEP, tagged(STEP_END, "s1"), STEP_END), whole(STEP, STEP_END)),
+    ("MALFORMED", whole({**TEXT[0], "messageId": 5}), whole(*TEXT)),
+    ("MALFORMED", [{"type": "RUN_STARTED", "threadId": "t1"}, FINISHED], whole()),
+    ("MALFORMED", [STARTED, {"type": "RUN_FINISHED"}], whole()),
+    ("MALFORMED", [STARTED, finished("success")], [STARTED, finished({"type": "success"})]),
+    ("MALFORMED", [STARTED, finished([])], [STARTED, finished({"type": "odd"})]),
+    ("MALFORMED", [STARTED, finished({"type": "interrupt", "interrupts": "i"})], [STARTED, interrupted(ask())]),
+    ("MALFORMED", [STARTED, interrupted({"id": "i1"})], [STARTED, interrupted(ask())]),
+    ("MALFORMED", [STARTED, interrupted(ask(), "i2")], [STARTED, interrupted(ask())]),
+    ("MALFORMED", [STARTED, finished(usage=[{"inputTokens": -1}])], [STARTED, finished(usage=[{"inputTokens": 0}])]),
+    ("MALFORMED", [STARTED, finished(usage=["5"])], [STARTED, finished(usage=[])]),
+    ("MALFORMED", whole({"type": "STATE_DELTA", "delta": [5]}), whole({"type": "STATE_DELTA", "delta": [{}]})),
+    ("MALFORMED", whole({**STEP, "timestamp": 1.5}, STEP_END), whole({**STEP, "timestamp": 1.0}, STEP_END)),
+    ("MALFORMED", whole({"type": "MESSAGES_SNAPSHOT", "messages": [5]}), whole({"type": "RAW", "event": None})),
+    ("MALFORMED", whole({**THOUGHT, "role": "assistant"}, THOUGHT_END), whole(THOUGHT, THOUGHT_END)),
+    ("NULL_FIELD", whole({**TEXT[0], "name": None}, TEXT[2]), whole({**TEXT[0], "rawEvent": None}, TEXT[2])),
+    ("NULL_FIELD", whole(tagged(STEP, None), STEP_END), whole({**STEP, "metadata": {"a": None}}, STEP_END)),
+    ("EMPTY_INTERRUPT", [STARTED, interrupted()], [STARTED, interrupted(ask())]),
+    ("EMPTY_INTERRUPT", [STARTED, finished({"type": "interrupt"})], [STARTED, interrupted(ask())]),
+    (
+        "OUTCOME_CONTRADICTION",
+        [STARTED, finished({"type": "success", "interrupts": [ask()]})],
+        [STARTED, finished({"type": "success", "interrupts": []})],
+    ),
+    ("OUTCOME_CONTRADICTION", [STARTED, finished({"type": "cancelled", "interrupts": [ask()]})], whole()),
+    ("SUBAGENT_LIFECYCLE", whole(SUB, SUB_END, SUB, SUB_END), whole(SUB, SUB_END)),
+    ("SUBAGENT_LIFECYCLE", whole(SUB_END), whole(*(tagged(each, "s1") for each in TEXT))),
+    (
+        "SUBAGENT_LIFECYCLE",
+        whole({**SUB, "parentSubagentRunId": "s0"}, SUB_END),
+        whole(tagged(SUB, "s0"), tagged(SUB_END, "s0"), {**SUB, "parentSubagentRunId": "s0"}, SUB_END),
+    ),
+    ("ATTRIBUTION_MISMATCH", whole(TEXT[0], tagged(TEXT[1], "s1"), TEXT[2]), whole(tagged(TEXT[0], "s1"), *TEXT[1:])),
+    (
+        "ATTRIBUTION_MISMATCH",
+        whole(tagged(TEXT[0], "s1"), TEXT[2], tagged(TEXT[0], "s2"), TEXT[2]),
+        whole(tagged(TEXT[0], "s1"), TEXT[2], TEXT[0], TEXT[2]),
+    ),
+    (
+        "ATTRIBUTION_MISMATCH",
+        whole(*TEXT, {**tagged(call("c1")[0], "s1"), "parentMessageId": "m1"}, call("c1")[1]),
+        whole(*TEXT, {**call("c1")[0], "parentMessageId": "m1"}, call("c1")[1]),
+    ),
+    (
+        "ATTRIBUTION_MISMATCH",
+        whole(
+            {"type": "MESSAGES_SNAPSHOT", "messages": [{"id": "m1", "role": "assistant", "subagentRunId": "s1"}]},
+            *(tagged(each, "s2") for each in TEXT),
+        ),
+        whole({"type": "MESSAGES_SNAPSHOT", "messages": [{"id": "m1", "role": "assistant"}]}, *TEXT),
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "broken", "_kept"), FATAL)
+def test_a_stream_that_breaks_a_rule_is_rejected_or_failed(name: str, broken: list[Json], _kept: list[Json]) -> None:
+    last = runs(broken)[-1]
+    assert name in fatal(last)
+    is_failed = any(event.get("type") == "RUN_ERROR" for event in broken)
+    assert last.ending is (Ending.ERROR if is_failed else Ending.REJECTED)
+    assert last.cause is (StopCause.SELF_REPORTED_FAILURE if is_failed else StopCause.STREAM_REJECTED)
+
+
+@pytest.mark.parametrize(("name", "_broken", "kept"), FATAL)
+def test_a_stream_that_comes_near_is_not(name: str, _broken: list[Json], kept: list[Json]) -> None:
+    for seen in runs(kept):
+        assert not fatal(seen), name
+
+
+def test_every_fatal_rule_has_a_stream_that_breaks_it() -> None:
+    from stopcause.agui.findings import CARDS  # noqa: PLC0415 - only here
+
+    assert {card.name for card in CARDS if card.fatal} - {"NESTED_RUN"} == {name for name, _, _ in FATAL}
+
+
+def test_a_rule_is_named_once_a_run_however_often_it_is_broken() -> None:
+    seen = run(whole(TEXT[1], TEXT[1], {**TEXT[1], "messageId": "m2"}))
+    assert [(each.name, each.ids) for each in seen.findings] == [("UNBALANCED", ("m1", "m2"))]
+
+
+# When a run is told ---------------------------------------------------------------------------------------------------
+
+
+def test_a_run_is_told_when_it_ends_and_not_when_its_stream_does() -> None:
+    watch = Watch(GIVEN)
+    (begun,) = watch.take(STARTED)
+    assert isinstance(begun, Begun)
+    assert (begun.thread_id, begun.run_id, begun.mode, begun.input) == ("t1", "r1", Mode.SPEC, GIVEN)
+    assert watch.take(TEXT[0]) == watch.take(TEXT[1]) == watch.take(TEXT[2]) == ()
+    (seen,) = watch.take(FINISHED)
+    assert isinstance(seen, RunSeen)
+    assert seen.ending is Ending.SUCCESS
+    assert watch.close() == ()
+
+
+def test_a_late_error_fails_a_run_and_leaves_what_it_asks_for() -> None:
+    first, second = runs([STARTED, *call("c1"), interrupted(ask(toolCallId="c1")), {**FAILED, "code": "BOOM"}])
+    assert (first.ending, first.is_late) == (Ending.INTERRUPT, False)
+    assert (second.ending, second.cause, second.is_late) == (Ending.ERROR, StopCause.SELF_REPORTED_FAILURE, True)
+    assert second.error_code == "BOOM"
+    assert second.interrupts == first.interrupts
+    assert "LATE_ERROR" in names(second)
+
+
+@pytest.mark.parametrize("outcome", [{"type": "success"}, {"type": "cancelled"}, {"type": "odd"}])
+def test_a_late_error_overrules_every_outcome(outcome: Json) -> None:
+    assert runs([STARTED, finished(outcome), FAILED])[-1].ending is Ending.ERROR
+
+
+def test_what_comes_after_the_end_makes_a_run_rejected_that_was_told_as_a_success() -> None:
+    first, second = runs([STARTED, FINISHED, *TEXT])
+    assert first.ending is Ending.SUCCESS
+    assert second.ending is Ending.REJECTED
+    assert not second.is_late
+
+
+def test_a_run_error_after_what_came_too_late_still_fails_the_run() -> None:
+    last = runs([STARTED, FINISHED, STEP, FAILED])[-1]
+    assert (last.ending, last.is_late) == (Ending.ERROR, True)
+    assert fatal(last) == {"EVENT_AFTER_CLOSE"}
+
+
+def test_a_finish_after_an_error_never_makes_a_success() -> None:
+    first, second = runs([STARTED, FAILED, FINISHED])
+    assert first.ending is second.ending is Ending.ERROR
+
+
+def test_several_runs_of_one_thread_in_one_stream() -> None:
+    second = [{**STARTED, "runId": "r2"}, {**FINISHED, "runId": "r2"}]
+    seen = runs([STARTED, FAILED, *second])
+    assert [(each.run_id, each.ending) for each in seen] == [("r1", Ending.ERROR), ("r2", Ending.SUCCESS)]
+    assert seen[0].input == GIVEN
+    assert seen[1].input is None
+
+
+def test_nothing_that_is_open_crosses_to_the_next_run() -> None:
+    seen = runs([STARTED, TEXT[0], FAILED, {**STARTED, "runId": "r2"}, *TEXT, {**FINISHED, "runId": "r2"}])
+    assert not fatal(seen[1])
+
+
+def test_a_second_run_on_another_thread_is_rejected_and_the_first_is_not() -> None:
+    other = {"threadId": "t2", "runId": "r2"}
+    first, second = runs([STARTED, FINISHED, {**STARTED, **other}, {**FINISHED, **other}], None)
+    assert not fatal(first)
+    assert fatal(second) == {"THREAD_ID_MISMATCH"}
+
+
+def test_a_run_that_another_overtakes_is_rejected_and_the_other_is_not() -> None:
+    first, second = runs([STARTED, {**STARTED, "runId": "r2"}, {**FINISHED, "runId": "r2"}])
+    assert (first.run_id, first.ending, fatal(first)) == ("r1", Ending.REJECTED, {"NESTED_RUN"})
+    assert (second.run_id, second.ending) == ("r2", Ending.SUCCESS)
+
+
+def test_a_run_that_starts_twice_is_one_run() -> None:
+    seen = said([STARTED, STARTED, FINISHED])
+    assert [type(each) for each in seen] == [Begun, RunSeen]
+    assert fatal(run([STARTED, STARTED, FINISHED])) == {"NESTED_RUN"}
+
+
+def test_events_before_a_start_belong_to_the_run_that_starts() -> None:
+    seen = said([*TEXT, STARTED, FINISHED])
+    assert [type(each) for each in seen] == [Begun, RunSeen]
+    assert run([*TEXT, STARTED, FINISHED]).has_output
+
+
+# Which run it is ------------------------------------------------------------------------------------------------------
+
+
+def test_an_older_run_that_is_replayed_keeps_its_id_and_is_no_mismatch() -> None:
+    old = [{**OLD_STARTED, "runId": "r0"}, {**FINISHED, "runId": "r0"}]
+    first, second = runs([*old, STARTED, FINISHED])
+    assert (first.run_id, first.input, first.mode) == ("r0", None, Mode.LEGACY_OUTCOME)
+    assert (second.run_id, second.input, second.mode) == ("r1", GIVEN, Mode.SPEC)
+    assert not fatal(first)
+    assert not fatal(second)
+
+
+def test_whether_it_is_a_replay_shows_when_the_next_run_starts() -> None:
+    watch = Watch(GIVEN)
+    assert len(watch.take({**STARTED, "runId": "r0"})) == 1
+    assert watch.take({**FINISHED, "runId": "r0"}) == ()
+    told = watch.take(STARTED)
+    assert [(type(each), each.run_id) for each in told] == [(RunSeen, "r0"), (Begun, "r1")]
+
+
+def test_the_only_run_of_a_stream_has_to_be_the_requested_one() -> None:
+    seen = run([{**STARTED, "runId": "r9"}, {**FINISHED, "runId": "r9"}])
+    assert (seen.run_id, seen.input, seen.ending) == ("r9", GIVEN, Ending.REJECTED)
+
+
+def test_without_an_input_every_first_name_is_right() -> None:
+    assert not fatal(
+        run([{**STARTED, "runId": "r9", "threadId": "t9"}, {**FINISHED, "runId": "r9", "threadId": "t9"}], None)
+    )
+
+
+def test_an_input_that_the_start_echoes_is_read_where_none_is_given() -> None:
+    echo = {"threadId": "t1", "runId": "r1", "messages": [], "tools": [{"name": "pick"}]}
+    seen = run([{**STARTED, "input": echo}, *call("c1", "pick"), FINISHED], None)
+    assert seen.input is not None
+    assert seen.pending_frontend == ("c1",)
+
+
+def test_a_run_that_fails_before_it_begins_has_the_names_of_its_input() -> None:
+    begun, seen = said([FAILED])
+    assert isinstance(begun, Begun)
+    assert isinstance(seen, RunSeen)
+    assert (begun.run_id, seen.thread_id, seen.run_id, seen.ending) == ("r1", "t1", "r1", Ending.ERROR)
+    assert run([FAILED], None).run_id == UNNAMED
+
+
+# No end ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_stream_without_an_end_is_truncated_and_never_a_success() -> None:
+    seen = run([STARTED, TEXT[0]])
+    assert (seen.ending, seen.cause, names(seen)) == (Ending.TRUNCATED, StopCause.STREAM_TRUNCATED, {"TRUNCATED"})
+
+
+def test_a_reader_that_went_away_is_the_one_who_stopped() -> None:
+    seen = run([STARTED, TEXT[0]], left_by_reader=True)
+    assert (seen.ending, seen.cause, seen.reason) == (Ending.TRUNCATED, StopCause.CALLER_ABORT, "reader_left")
+    assert not names(seen)
+
+
+def test_the_silence_before_the_end_of_a_stream_is_measured() -> None:
+    watch = Watch(GIVEN)
+    watch.take(STARTED, T)
+    watch.take(STEP, T + timedelta(seconds=5))
+    (seen,) = watch.close(T + timedelta(seconds=65))
+    assert seen.idle_s == 60
+    assert (seen.began_at, seen.last_event_at, seen.ended_at) == (
+        T,
+        T + timedelta(seconds=5),
+        T + timedelta(seconds=65),
+    )
+
+
+def test_nobody_knows_the_silence_without_a_clock() -> None:
+    assert run([STARTED]).idle_s is None
+    assert run([STARTED], at=T).idle_s is None
+
+
+@pytest.mark.parametrize("status", [409, 500, 302])
+def test_a_request_that_was_refused_began_no_run(status: int) -> None:
+    (seen,) = said([], http_status=status)
+    assert isinstance(seen, RunSeen)
+    assert (seen.ending, seen.cause, seen.reason) == (Ending.REFUSED, StopCause.INPUT_REJECTED, f"http_{status}")
+    assert (seen.run_id, seen.http_status, seen.input) == ("r1", status, GIVEN)
+
+
+def test_an_answer_without_any_event_is_truncated_where_somebody_asked() -> None:
+    assert run([], http_status=200).ending is Ending.TRUNCATED
+    assert runs([], None) == []
+
+
+def test_what_is_fatal_is_told_apart_from_a_truncated_stream() -> None:
+    seen = run([STARTED, TEXT[1]])
+    assert (seen.ending, names(seen)) == (Ending.REJECTED, {"UNBALANCED", "TRUNCATED"})
+
+
+def test_a_stream_is_closed_once() -> None:
+    watch = Watch(GIVEN)
+    watch.take(STARTED)
+    assert len(watch.close()) == 1
+    assert watch.close() == ()
+
+
+# What is not known ----------------------------------------------------------------------------------------------------
+
+
+def test_what_is_not_known_is_passed_over_wherever_it_comes() -> None:
+    novel = {"type": "NOVEL_EVENT", "content": "x"}
+    seen = run([novel, STARTED, novel, {**TEXT[0], "novel": None}, *TEXT[1:], FINISHED, novel])
+    assert seen.ending is Ending.SUCCESS
+    assert [(each.name, each.ids) for each in seen.findings] == [("UNRECOGNISED", ("NOVEL_EVENT",))]
+    assert seen.counts["unrecognised"] == 2
+
+
+def test_a_frame_that_the_end_cut_off_only_truncates() -> None:
+    seen = run([STARTED, Unreadable("FRAME_UNREADABLE", None, 7, is_tail=True)])
+    assert (seen.ending, names(seen)) == (Ending.TRUNCATED, {"TRUNCATED"})
+
+
+def test_a_frame_that_cannot_be_read_is_fatal() -> None:
+    seen = run([STARTED, Unreadable("FRAME_UNREADABLE", None, 7), FINISHED])
+    assert (seen.ending, fatal(seen)) == (Ending.REJECTED, {"FRAME_UNREADABLE"})
+
+
+@pytest.mark.parametrize("kind", ["TEXT_MESSAGE_START", None])
+def test_after_a_frame_that_is_too_large_nobody_knows_what_is_open(kind: str | None) -> None:
+    seen = run([STARTED, Unreadable("FRAME_TOO_LARGE", kind, 1 << 30), *TEXT[1:], FINISHED])
+    assert (seen.ending, names(seen)) == (Ending.SUCCESS, {"FRAME_TOO_LARGE"})
+
+
+def test_a_large_frame_that_opens_nothing_blinds_nobody() -> None:
+    seen = run([STARTED, Unreadable("FRAME_TOO_LARGE", "RAW", 1 << 30), TEXT[1], FINISHED])
+    assert fatal(seen) == {"UNBALANCED"}
+
+
+def test_an_end_that_is_too_large_to_read_is_no_success() -> None:
+    seen = run([STARTED, Unreadable("FRAME_TOO_LARGE", "RUN_FINISHED", 1 << 30)])
+    assert (seen.ending, seen.cause, seen.reason) == (Ending.UNKNOWN_OUTCOME, StopCause.UNKNOWN, "frame_too_large")
+    assert run([STARTED, Unreadable("FRAME_TOO_LARGE", "RUN_ERROR", 1 << 30)]).ending is Ending.ERROR
+
+
+def test_more_open_items_than_can_be_watched_are_said_and_not_judged() -> None:
+    opened = [{"type": "TEXT_MESSAGE_START", "messageId": f"m{each}"} for each in range(10_001)]
+    seen = run(whole(*opened))
+    assert names(seen) == {"TOO_MANY"}
