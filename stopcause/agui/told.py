@@ -20,7 +20,7 @@ from stopcause.agui.ids import resume_token, safe, safe_or_none, word_or_none
 from stopcause.agui.ledger import asks
 from stopcause.agui.values import NOTHING, Begun, Input, Interrupt, Link, RunSeen
 from stopcause.agui.words import Ending, Level
-from stopcause.receipts.identifiers import display_name
+from stopcause.receipts.identifiers import display_name, is_personal
 from stopcause.receipts.pseudonyms import pseudonym
 from stopcause.receipts.vocabulary import ApprovalState, Boundary, Kind, OutputShape, Sign
 
@@ -109,7 +109,7 @@ def _receipt(run: RunSeen, link: Link, source: Source, at: datetime) -> Draft:
         reason_code=word_or_none(run.reason),
         started_at=_time(run.began_at),
         duration_s=_seconds(run),
-        model=_name(run.usage.model),
+        model=_name_told(run.usage.model),
         provider=word_or_none(run.usage.provider),
         steps=run.steps,
         step_unit="step" if run.steps is not None else None,
@@ -184,7 +184,7 @@ def _approval(run: RunSeen, asked: Interrupt, source: Source, at: datetime) -> D
     _put(
         draft,
         raised_by=safe_or_none(asked.raised_by),
-        tool=_name(asked.tool),
+        tool=_name_told(asked.tool),
         tool_call_id=safe_or_none(asked.tool_call_id),
         owner=safe_or_none(owner),
         deadline=_time(asked.due) or _after(at, route.due_s if route else None),
@@ -258,7 +258,13 @@ def _filled(draft: Draft) -> Draft | None:
 
 
 def _name(text: str | None) -> str | None:
+    """A name of the host's."""
     return display_name(text) if text else None
+
+
+def _name_told(text: str | None) -> str | None:
+    """A name of the stream's, kept where it is one as it stands: what has spaces may be anything."""
+    return text if text and display_name(text) == text and not is_personal(text) else None
 
 
 def _time(moment: datetime | None) -> str | None:
