@@ -24,7 +24,7 @@ app = typer.Typer(
     cls=Group,
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="Read AG-UI streams: why runs stopped, what threads wait for, which resume may be sent.",
+    help="Read AG-UI streams: why runs stopped, and what threads wait for.",
 )
 
 

@@ -9,7 +9,8 @@ What each section of a policy is read for, and so which runs a change of it can 
     [[routes]]      `owner`, `due`, `on_expiry`: runs with an approval that is open, or past its expiry.
                     `escalate`, `deliver`: no verdict
     [verdicts]      runs with that stop cause
-    [defaults]      stuck_after: runs that a time limit ended.  resume_due: runs with an open approval.
+    [defaults]      stuck_after: runs that a time limit ended, or whose stream was cut off.
+                    resume_due: runs with an open approval.
                     settle: recent runs.  clock_skew: any run.  unrouted_grace: no verdict
     [links], [policy]  no run
 
@@ -34,6 +35,7 @@ from stopcause.receipts.vocabulary import StopCause
 _ROUTED = KEEPS_WAITING | {Status.OVER, Status.EXPIRED}  # where an approval stands by its route
 _REMEMBERED = 20_000  # answers; an agent name in endless spellings must not fill the memory
 _UNSURE = (None, StopCause.PROCESS_LOST)  # no receipt stands: a row then may not say what the outranked ones said
+_TIMED = frozenset(map(str, (StopCause.TIME_LIMIT, StopCause.STREAM_TRUNCATED)))
 _FINISHED = frozenset(map(str, vocabulary.FINISHED))
 _DECLARED = object()  # a contract of the run's own that the row does not say
 
@@ -142,7 +144,7 @@ class Touch:
         if run.cause in self.moved:
             yield f"verdicts.{run.cause}"
         concerned = {
-            "stuck_after": run.cause == StopCause.TIME_LIMIT,
+            "stuck_after": run.cause in _TIMED,
             "resume_due": bool(run.waits),
             "settle": run.recent,
             "clock_skew": True,
