@@ -10,6 +10,7 @@ Needs the extra `agui`. A schema that names its dialect is read by it, any other
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
@@ -31,6 +32,7 @@ _MOST_S = 1.0  # and for how long: an error that is looked past costs as much as
 _DEEPEST = 48  # levels of a schema or payload: each takes several calls, and Python has a thousand
 _LARGEST_SCHEMA = 5_000  # values in it; a string counts once more for each thousand characters
 _LARGEST_PAYLOAD = 20_000
+_MOST_BITS = 1024  # of an integer: as many as a float counts
 _LONGEST_PATTERN = 1_000  # characters
 _LONGEST_MATCHED = 20_000  # that a pattern looks at
 _LONGEST_FORMATTED = 2_000  # that a format looks at: some take the square of it
@@ -95,8 +97,12 @@ def hold(schema: Json, payload: Json) -> Held:
     validator = _prepared(schema)
     if validator is None:
         return Held.UNREADABLE
-    if not _is_within(payload, _LARGEST_PAYLOAD):
+    try:
+        _measure(payload, _LARGEST_PAYLOAD)
+    except _TooLargeError:
         return Held.TOO_LARGE
+    except TypeError:  # made in Python, and no JSON: no schema describes it
+        return Held.MISMATCH
     try:
         return Held.FITS if _is_valid(validator, payload) else Held.MISMATCH
     except _TooLargeError:
@@ -111,8 +117,9 @@ def offers_edits(schema: Json) -> bool:
     Also where a payload cannot be held against it.
     """
     try:
-        return _is_within(schema, _LARGEST_SCHEMA) and _has_property(schema, "editedArgs")
-    except (TypeError, AttributeError):  # a keyword of another type than it has to be
+        _measure(schema, _LARGEST_SCHEMA)
+        return _has_property(schema, "editedArgs")
+    except (_TooLargeError, TypeError, AttributeError):  # or a keyword of another type than it has to be
         return False
 
 
@@ -124,20 +131,28 @@ def _is_valid(validator: Foreign, payload: Json) -> bool:
         _budget.reset(token)
 
 
-def _is_within(value: Json, room: int) -> bool:
-    """Whether a value is neither too deep nor too large. It may be anything that Python can hold."""
+def _measure(value: Json, room: int) -> None:
+    """Raises where a value is too deep, too large, or no JSON. It may be anything that Python can hold."""
     rest: list[tuple[Json, int]] = [(value, _DEEPEST)]
     while rest:
         here, depth = rest.pop()
-        room -= 1
-        if isinstance(here, str):
-            room -= len(here) // 1000
-        elif isinstance(here, dict | list):
-            room -= len(here) if isinstance(here, dict) else 0
-            rest.extend((each, depth - 1) for each in (here.values() if isinstance(here, dict) else here))
+        room -= _cost(here)
         if room < 0 or depth == 0:
-            return False
-    return True
+            raise _TooLargeError
+        inner = here.values() if isinstance(here, dict) else here if isinstance(here, list) else ()
+        rest.extend((each, depth - 1) for each in inner)
+
+
+def _cost(value: Json) -> int:
+    if isinstance(value, str):
+        return 1 + len(value) // 1000
+    if isinstance(value, dict) and all(isinstance(name, str) for name in value):
+        return 1 + sum(1 + len(name) // 1000 for name in value)
+    if isinstance(value, int):
+        return 1 + (value.bit_length() // _MOST_BITS) * _LARGEST_PAYLOAD
+    if value is None or isinstance(value, list) or (isinstance(value, float) and math.isfinite(value)):
+        return 1
+    raise TypeError
 
 
 # Preparing a schema ---------------------------------------------------------------------------------------------------
@@ -145,12 +160,11 @@ def _is_within(value: Json, room: int) -> bool:
 
 def _prepared(schema: Json) -> Foreign:
     """A schema's validator; None where it cannot be used."""
-    if not isinstance(schema, dict | bool) or not _is_within(schema, _LARGEST_SCHEMA):
-        return None
     try:
-        return _prepare(json.dumps(schema, sort_keys=True))
-    except (TypeError, ValueError):  # made in Python, and no JSON
+        _measure(schema, _LARGEST_SCHEMA)
+    except (_TooLargeError, TypeError):
         return None
+    return _prepare(json.dumps(schema, sort_keys=True)) if isinstance(schema, dict | bool) else None
 
 
 @lru_cache(maxsize=256)
