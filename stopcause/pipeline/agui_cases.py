@@ -77,7 +77,7 @@ def check_received(case: ThreadCase) -> AssertionResult:
 
 
 def check_thread_case(case: ThreadCase, policy: Policy | None = None) -> CaseResult:
-    """What is said of a case, beside what must be: the verdict on the last thread that it names, and the first thing amiss."""
+    """What is said of a case, beside what must be: of the last thread that it names, and the first thing amiss."""
     guard = ResumeGuard()
     stream = io.BytesIO(json.dumps(case.exchanges).encode())
     audit = agui.audit_stream(stream, str(case.path), policy or _policy_of(case), case.now, also=guard.saw)
