@@ -78,8 +78,8 @@ def _waits(thread: Thread) -> bool:
 def begun(thread: Thread, run: Begun) -> tuple[Thread, Link]:
     """The thread once a run began: its answers are under way. Said twice, it is the same as once."""
     if run.input is None or run.run_id in thread.runs:
-        return thread, _link(thread, resumes.match(thread, run.run_id, run.input))
-    matched = resumes.match(thread, run.run_id, run.input)
+        return thread, _link(thread, resumes.match(thread, run.run_id, run.input, run.at))
+    matched = resumes.match(thread, run.run_id, run.input, run.at)
     raised = list(thread.raised)
     for place, entry in matched.taken.items():
         raised[place] = raised[place]._replace(state=State.SENT, answer=entry, answered_by=run.run_id)
@@ -112,8 +112,9 @@ def ended(thread: Thread, run: RunSeen) -> tuple[Thread, Link]:
     """
     if run.run_id in thread.runs:
         return thread, _late(thread, run) if run.is_late else Link()
-    matched = resumes.match(thread, run.run_id, run.input)
-    thread, link = begun(thread, Begun(run.thread_id, run.run_id, run.mode, run.input, run.began_at))
+    start = Begun(run.thread_id, run.run_id, run.mode, run.input, run.began_at or run.ended_at)
+    matched = resumes.match(thread, run.run_id, run.input, start.at)
+    thread, link = begun(thread, start)
     turn = _Turn(thread, run, matched)
     turn.look()
     turn.settle()
@@ -124,9 +125,12 @@ def ended(thread: Thread, run: RunSeen) -> tuple[Thread, Link]:
 
 def _late(thread: Thread, run: RunSeen) -> Link:
     """A resuming run that had finished, and failed then: its answers were used up."""
-    link = _link(thread, resumes.match(thread, run.run_id, run.input))
+    link = _link(thread, resumes.match(thread, run.run_id, run.input, run.began_at))
     consumed = found("ANSWER_CONSUMED_THEN_FAILED", *link.answers, mode=run.mode)
-    return link._replace(findings=(consumed,)) if link.answers else link
+    return link._replace(
+        findings=(consumed,) if link.answers else (),
+        asked=tuple(each.interrupt for each in thread.raised if each.run_id == run.run_id),
+    )
 
 
 class _Turn:
@@ -210,6 +214,7 @@ class _Turn:
                 if self.raised[place].interrupt.id != interrupt.id:
                     drifted.append(interrupt.id)
                 self._set(place, State.MOVED)
+                interrupt = _completed(interrupt, self.raised[place].interrupt)  # noqa: PLW2901 - the same, told better
             self.raised.append(Raised(self.run.run_id, interrupt))
         self._find("INTERRUPT_ID_DRIFT", *drifted)
         if asked:
@@ -251,7 +256,7 @@ class _Turn:
 
     def thread(self) -> Thread:
         """The thread after this run."""
-        asked = [each.interrupt for each in self.raised[len(self.before.raised) :]]
+        asked = self._asked()
         open_now = any(each.state is State.OPEN for each in self.raised)
         after = self.before._replace(
             paused_run=self.run.run_id if asked else self.before.paused_run,
@@ -263,6 +268,9 @@ class _Turn:
         )
         self._find_loop(after)
         return after
+
+    def _asked(self) -> tuple[Interrupt, ...]:
+        return tuple(each.interrupt for each in self.raised[len(self.before.raised) :])
 
     def _runs(self) -> tuple[str, ...]:
         """One that was refused never began: it may be sent again under its id."""
@@ -298,6 +306,7 @@ class _Turn:
             decided=tuple(each for each in link.decided if (each.run_id, each.interrupt_id) in closed),
             executed=self.evidence.executed,
             bypassed=self.evidence.bypassed,
+            asked=self._asked(),
             findings=(*link.findings, *self.found),
         )
 
@@ -316,6 +325,17 @@ def asks(run: RunSeen) -> bool:
 def _had_finished(run: RunSeen) -> bool:
     """Whether its RUN_ERROR came after its RUN_FINISHED."""
     return run.is_late and run.ending is Ending.ERROR
+
+
+def _completed(interrupt: Interrupt, before: Interrupt) -> Interrupt:
+    """What is asked again, with what was said of it the first time: a run may not see its call a second time."""
+    return interrupt._replace(
+        tool_call_id=interrupt.tool_call_id or before.tool_call_id,
+        tool=interrupt.tool or before.tool,
+        raised_by=interrupt.raised_by or before.raised_by,
+        owner=interrupt.owner or before.owner,
+        due=interrupt.due or before.due,
+    )
 
 
 class _Origins:

@@ -73,35 +73,35 @@ def decision_of(entry: Entry, kind: ApprovalKind) -> Decision:
     return Decision.APPROVED if yes else Decision.ANSWERED
 
 
-def match(thread: Thread, run_id: str, given: Input | None) -> Matched:
-    """Hold an input's answers against its thread. What a run was matched with before, it is matched with again."""
+def match(thread: Thread, run_id: str, given: Input | None, at: datetime | None) -> Matched:
+    """Hold an input's answers against its thread, as of `at`. What a run was matched with before, it is again."""
     if given is None:
         return NOTHING_SAID
     entries, duplicates = _entries(thread, run_id, given)
     places = _Places(thread, run_id)
-    sorted_out = [(_how(thread, place := places.of(entry), entry, run_id), place, entry) for entry in entries]
+    sorted_out = [(_how(thread, place := places.of(entry), entry, run_id, at), place, entry) for entry in entries]
 
-    def at(how: str) -> tuple[int, ...]:
+    def places_of(how: str) -> tuple[int, ...]:
         return tuple(place for said, place, _ in sorted_out if said == how and place is not None)
 
-    def ids(how: str) -> tuple[str, ...]:
+    def ids_of(how: str) -> tuple[str, ...]:
         return tuple(entry.id for said, _, entry in sorted_out if said == how)
 
     taken = {place: entry for how, place, entry in sorted_out if how == "taken" and place is not None}
     return Matched(
         taken=taken,
-        own=at("own"),
-        repeated=at("repeated"),
-        changed=at("changed"),
-        stale=ids("stale"),
-        unknown=ids("unknown"),
+        own=places_of("own"),
+        repeated=places_of("repeated"),
+        changed=places_of("changed"),
+        stale=ids_of("stale"),
+        unknown=ids_of("unknown"),
         duplicates=duplicates,
         uncovered=tuple(n for n in places.open if n not in taken),
         has_entries=bool(entries),
     )
 
 
-def _how(thread: Thread, place: int | None, entry: Entry, run_id: str) -> str:
+def _how(thread: Thread, place: int | None, entry: Entry, run_id: str, at: datetime | None) -> str:
     if place is None or entry.status not in (RESOLVED, CANCELLED):
         return "unknown"
     each = thread.raised[place]
@@ -111,7 +111,15 @@ def _how(thread: Thread, place: int | None, entry: Entry, run_id: str) -> str:
         return "own"
     if each.answer is None or each.state not in _WAS_ANSWERED:
         return "stale"
-    return "repeated" if is_same(each.answer, entry) else "changed"
+    if is_same(each.answer, entry):
+        return "repeated"
+    return "taken" if _gives_up_late(each, entry, at) else "changed"
+
+
+def _gives_up_late(raised: Raised, entry: Entry, at: datetime | None) -> bool:
+    """The one way past an expired question whose answer may never have arrived: it can only be given up."""
+    is_settled = raised.state is State.CLOSED
+    return entry.status == CANCELLED and not is_settled and is_expired(raised.interrupt, at)
 
 
 def is_same(one: Entry, other: Entry) -> bool:

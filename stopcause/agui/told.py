@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 from stopcause import __version__
 from stopcause.agui.findings import Finding
 from stopcause.agui.ids import resume_token, safe, safe_or_none, word_or_none
-from stopcause.agui.ledger import asks
 from stopcause.agui.values import NOTHING, Begun, Input, Interrupt, Link, RunSeen
 from stopcause.agui.words import Ending, Level
 from stopcause.receipts.identifiers import display_name, is_personal
@@ -118,9 +117,9 @@ def _receipt(run: RunSeen, link: Link, source: Source, at: datetime) -> Draft:
         usage=_filled({"input_tokens": run.usage.input_tokens, "output_tokens": run.usage.output_tokens}),
         error=_filled({"code": word_or_none(run.error_code), "status": run.http_status if _is_refused(run) else None}),
         progress=_progress(run),
-        children=_children(run),
+        children=_children(run, link),
         output_shape=OutputShape.TEXT if run.has_output else None,
-        approvals=[*_asked(run, source, at), *_bypassed(run, link)] or None,
+        approvals=[*_asked(run, link, source, at), *_bypassed(link)] or None,
         findings=_findings((*run.findings, *link.findings), draft.get("findings")),
     )
     return draft
@@ -143,9 +142,9 @@ def _progress(run: RunSeen) -> Draft | None:
     return _filled({"made": run.made_progress, "last_at": _time(run.progress_at)})
 
 
-def _children(run: RunSeen) -> Draft | None:
+def _children(run: RunSeen, link: Link) -> Draft | None:
     """Subagents. One that is suspended waits by the interrupts of its run, where there are any."""
-    waiting = 0 if asks(run) and run.interrupts else run.subagents.suspended
+    waiting = 0 if link.asked else run.subagents.suspended
     counts = {"open": run.subagents.open, "failed": run.subagents.failed, "waiting": waiting}
     return counts if any(counts.values()) else None
 
@@ -163,10 +162,9 @@ def _findings(found: tuple[Finding, ...], before: object) -> list[Draft] | None:
 # Approvals ------------------------------------------------------------------------------------------------------------
 
 
-def _asked(run: RunSeen, source: Source, at: datetime) -> Iterator[Draft]:
-    """What the run asks for, each id once."""
-    interrupts = {each.id: each for each in reversed(run.interrupts)} if asks(run) else {}
-    for each in reversed(interrupts.values()):
+def _asked(run: RunSeen, link: Link, source: Source, at: datetime) -> Iterator[Draft]:
+    """What the run asks for."""
+    for each in link.asked:
         yield _approval(run, each, source, at)
 
 
@@ -194,9 +192,9 @@ def _approval(run: RunSeen, asked: Interrupt, source: Source, at: datetime) -> D
     return draft
 
 
-def _bypassed(run: RunSeen, link: Link) -> Iterator[Draft]:
+def _bypassed(link: Link) -> Iterator[Draft]:
     """Gated calls that it ran without leave: its own receipt is voided by them, too."""
-    own = {each.id for each in run.interrupts} if asks(run) else set()
+    own = {each.id for each in link.asked}
     for _, interrupt_id in link.bypassed:
         if interrupt_id not in own:
             yield {"approval_id": safe(interrupt_id), "executed": True}

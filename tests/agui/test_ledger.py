@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 import pytest
 
 from stopcause.agui import ledger as ledgers
@@ -10,7 +12,7 @@ from stopcause.agui.ledger import Ledger, begun, ended
 from stopcause.agui.values import Begun, Decided, Entry, Input, Result, RunSeen, Thread
 from stopcause.agui.words import Channel, Ending, State
 from stopcause.receipts.vocabulary import ApprovalKind, Decision
-from tests.agui.seen import THREAD, after, asked, gives_up, run, states, yes
+from tests.agui.seen import NOON, THREAD, after, asked, gives_up, run, states, yes
 
 ASKS = run("r1", asks=(asked("i-1", "tc-1"),))
 
@@ -129,6 +131,26 @@ def test_what_a_failed_or_broken_run_was_about_to_ask_it_did_not() -> None:
         assert states(ledger) == {}
 
 
+def test_an_expired_question_whose_answer_was_lost_may_be_given_up() -> None:
+    asks = run("r1", asks=(asked("i-1", "tc-1", expires_at=NOON + timedelta(minutes=3)),))
+    broke_off = run("r2", Ending.TRUNCATED, yes("i-1"))
+
+    ledger, links = after(asks, broke_off, run("r3", Ending.SUCCESS, gives_up("i-1")))
+
+    assert states(ledger) == {("r1", "i-1"): "closed"}
+    assert links[2].decided == (Decided("r1", "i-1", Decision.CANCELLED, digest="d-absent"),)
+    assert "ANSWER_CHANGED" not in names(links[2].findings)
+
+
+def test_before_it_expires_another_answer_to_it_changes_nothing() -> None:
+    asks = run("r1", asks=(asked("i-1", "tc-1", expires_at=NOON + timedelta(minutes=9)),))
+
+    ledger, links = after(asks, run("r2", Ending.TRUNCATED, yes("i-1")), run("r3", Ending.SUCCESS, gives_up("i-1")))
+
+    assert states(ledger) == {("r1", "i-1"): "unknown"}
+    assert "ANSWER_CHANGED" in names(links[2].findings)
+
+
 def test_an_answer_of_no_known_status_answers_nothing() -> None:
     ledger, links = after(ASKS, run("r2", Ending.ERROR, Entry("i-1", "maybe", "d")))
 
@@ -223,6 +245,22 @@ def test_what_only_asks_again_takes_up_the_run_that_asked() -> None:
     _, links = after(ASKS, run("r2", asks=(asked("i-9", "tc-1"),)))
 
     assert (links[1].resumes_run_id, links[1].answers, links[1].decided) == ("r1", ("i-1",), ())
+
+
+def test_what_is_asked_again_is_told_with_what_was_said_the_first_time() -> None:
+    first = asked("i-1", "tc-1", tool="send_email", raised_by="sub-1", owner="team:ops", due=NOON)
+    ledger, links = after(run("r1", asks=(first,)), run("r2", asks=(asked("i-1", owner="team:new"),)))
+
+    assert links[1].asked == (first._replace(owner="team:new"),)
+    assert ledger.threads[THREAD].open()[0].interrupt == links[1].asked[0]
+
+
+def test_a_late_error_asks_what_its_run_asked() -> None:
+    late = run("r1", Ending.ERROR, asks=ASKS.interrupts, is_late=True)
+    ledger, links = after(ASKS, late)
+
+    assert links[1].asked == ASKS.interrupts
+    assert ended(ledger.threads[THREAD], late)[1].asked == ASKS.interrupts
 
 
 def test_what_was_answered_and_is_asked_again_was_not_taken() -> None:

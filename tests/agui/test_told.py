@@ -119,7 +119,7 @@ def test_what_a_run_asks_is_an_approval_that_names_the_paused_state() -> None:
     interrupt = asked("i-1", "tc-1", tool="send_email", raised_by="sub-1", owner="team:ops", schema_digest="sha256:ab")
     seen = run("r1", asks=(interrupt._replace(due=NOON, expires_at=NOON + timedelta(hours=1)),))
 
-    (approval,) = of_kind(told.ended_records(seen, Link(), Source()), "run.stopped")["approvals"]
+    (approval,) = of_kind(told.ended_records(seen, Link(asked=seen.interrupts), Source()), "run.stopped")["approvals"]
 
     assert approval == {
         "approval_id": "i-1",
@@ -141,7 +141,9 @@ def test_the_host_s_route_fills_in_what_the_producer_does_not_say() -> None:
     seen = run("r1", asks=(asked("i-1"), asked("i-2", owner="team:mine")))
     route = Route(owner="team:all", due_s=60, expires_s=120)
 
-    receipt = of_kind(told.ended_records(seen, Link(), Source("mailer", route_of=lambda *_: route)), "run.stopped")
+    source = Source("mailer", route_of=lambda *_: route)
+
+    receipt = of_kind(told.ended_records(seen, Link(asked=seen.interrupts), source), "run.stopped")
 
     assert [each["owner"] for each in receipt["approvals"]] == ["team:all", "team:mine"]
     assert {each["deadline"] for each in receipt["approvals"]} == {"2026-11-30T12:02:10Z"}
@@ -201,9 +203,10 @@ def test_a_call_without_leave_is_told_of_both_runs() -> None:
 
 
 def test_an_id_is_an_approval_once() -> None:
-    seen = run("r2", asks=(asked("i-1"), asked("i-1"), asked("i-2")))
+    seen = run("r2", asks=(asked("i-1"), asked("i-2")))
+    link = Link(bypassed=(("r1", "i-1"),), asked=seen.interrupts)
 
-    receipt = told.ended_records(seen, Link(bypassed=(("r1", "i-1"),)), Source())[0]
+    receipt = told.ended_records(seen, link, Source())[0]
 
     assert [each["approval_id"] for each in receipt["approvals"]] == ["i-1", "i-2"]
     assert all("executed" not in each for each in receipt["approvals"])
@@ -280,7 +283,7 @@ def test_of_a_refused_request_only_that_is_known() -> None:
 def test_a_time_that_no_run_can_have_is_moved(moment: datetime) -> None:
     seen = run("r1", asks=(asked("i-1", expires_at=moment),), began_at=None, ended_at=moment, progress_at=moment)
 
-    for draft in told.ended_records(seen, Link(), Source()):
+    for draft in told.ended_records(seen, Link(asked=seen.interrupts), Source()):
         assert not isinstance(codec.read_value(draft), codec.LineError)
 
 
@@ -304,7 +307,7 @@ def test_a_suspended_subagent_waits_by_the_interrupt_of_its_run() -> None:
     asking = run("r1", asks=(asked("i-1"),), subagents=Subagents(suspended=1))
     silent = run("r2", subagents=Subagents(suspended=1))
 
-    assert "children" not in told.ended_records(asking, Link(), Source())[0]
+    assert "children" not in told.ended_records(asking, Link(asked=asking.interrupts), Source())[0]
     assert told.ended_records(silent, Link(), Source())[0]["children"]["waiting"] == 1
 
 
@@ -365,7 +368,7 @@ def test_no_route_is_asked_for_what_no_name_fits() -> None:
     def route_of(*wait: object) -> None:
         asked_for.append((wait[0], wait[1], wait[2]))
 
-    told.ended_records(run("r1", asks=(asked("i-1"),)), Link(), Source("mailer", route_of=route_of))
+    told.ended_records(run("r1"), Link(asked=(asked("i-1"),)), Source("mailer", route_of=route_of))
 
     assert asked_for == [("mailer", ApprovalKind.TOOL_CALL, None)]
 
@@ -374,7 +377,9 @@ def test_a_run_that_ended_twice_has_two_receipts_in_order() -> None:
     first = run("r1", asks=(asked("i-1"),))
     late: RunSeen = run("r1", Ending.ERROR, asks=(asked("i-1"),), is_late=True)
 
-    receipts = [told.ended_records(each, Link(), Source())[0] for each in (first, late)]
+    _, links = after(first, late)
+
+    receipts = [told.ended_records(*each, Source())[0] for each in zip((first, late), links, strict=True)]
 
     assert [(each["seq"], each["stop_cause"]) for each in receipts] == [
         (2, "approval_pending"),
