@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from stopcause.agui import resumes, schemas
 from stopcause.agui.findings import CARDS, Finding, found
-from stopcause.agui.resumes import CANCELLED, RESOLVED
+from stopcause.agui.resumes import CANCELLED, RESOLVED, Matched
 from stopcause.agui.schemas import Held
 from stopcause.agui.values import Entry, Input, Interrupt, Json, Raised, Thread
 from stopcause.agui.words import Channel, State
@@ -63,7 +63,7 @@ def findings_of(asked: Asked) -> tuple[Finding, ...]:
 def changed_answers(thread: Thread, given: Input, now: datetime) -> tuple[str, ...]:
     """The interrupts that an input answers in another way than they were answered before."""
     asked = Asked(thread, given, {}, now, lambda _: False)
-    said = (fault for raised, entry in _again(asked) for fault in _once_more(asked, raised, entry))
+    said = (fault for raised, entry in _again(asked, _matched(asked)) for fault in _once_more(asked, raised, entry))
     return tuple(interrupt_id for name, interrupt_id in said if name == "ANSWER_CHANGED")
 
 
@@ -74,8 +74,12 @@ def without_old_channel(thread: Thread, given: Input) -> Input:
     return given if is_old else given._replace(legacy_answer=None)
 
 
+def _matched(asked: Asked) -> Matched:
+    return resumes.match(asked.thread, asked.given.run_id, asked.given, asked.now)
+
+
 def _faults(asked: Asked) -> Iterator[Fault]:
-    matched = resumes.match(asked.thread, asked.given.run_id, asked.given)
+    matched = _matched(asked)
     yield from _coverage(asked, matched)
     yield from (("RESUME_DUPLICATE", each) for each in matched.duplicates)
     yield from _unrecognised(asked, matched)
@@ -83,14 +87,14 @@ def _faults(asked: Asked) -> Iterator[Fault]:
     for place, entry in matched.taken.items():
         raised = asked.thread.raised[place]
         yield from _lost(raised) if raised.state is State.LOST else _answer(asked, raised.interrupt, entry)
-    for raised, entry in _again(asked):
+    for raised, entry in _again(asked, matched):
         yield from _once_more(asked, raised, entry)
 
 
 # The list as a whole --------------------------------------------------------------------------------------------------
 
 
-def _coverage(asked: Asked, matched: resumes.Matched) -> Iterator[Fault]:
+def _coverage(asked: Asked, matched: Matched) -> Iterator[Fault]:
     taken = {asked.thread.raised[place].interrupt.id for place in matched.taken}
     name = "UNCOVERED" if matched.has_entries else "SILENT_CONTINUE"
     for place in matched.uncovered:
@@ -98,7 +102,7 @@ def _coverage(asked: Asked, matched: resumes.Matched) -> Iterator[Fault]:
             yield name, interrupt_id
 
 
-def _unrecognised(asked: Asked, matched: resumes.Matched) -> Iterator[Fault]:
+def _unrecognised(asked: Asked, matched: Matched) -> Iterator[Fault]:
     """Answers to something that this thread does not ask. One that is malformed is no answer, and is said to be so."""
     malformed = {entry.id for entry in asked.given.resume or () if entry.status not in (RESOLVED, CANCELLED)}
     unknown = [each for each in matched.unknown if each not in malformed]
@@ -153,9 +157,8 @@ def payload_faults(interrupt: Interrupt, entry: Entry, payloads: Mapping[str, Js
             yield _HELD[held]
 
 
-def _again(asked: Asked) -> Iterator[tuple[Raised, Entry]]:
-    """Answers to what was answered before, beside what they were: those of this very run too."""
-    matched = resumes.match(asked.thread, asked.given.run_id, asked.given)
+def _again(asked: Asked, matched: Matched) -> Iterator[tuple[Raised, Entry]]:
+    """Answers to what was answered before, by this very run too, beside where that stands."""
     entries = {entry.id: entry for entry in asked.given.resume or ()}
     for place in (*matched.own, *matched.repeated, *matched.changed):
         raised = asked.thread.raised[place]
@@ -172,7 +175,7 @@ def _once_more(asked: Asked, raised: Raised, entry: Entry) -> Iterator[Fault]:
     is_late = raised.state in _UNDER_WAY and resumes.is_expired(raised.interrupt, asked.now)
     if is_late and entry.status == RESOLVED:
         yield "EXPIRED_ANSWER", raised.interrupt.id
-    elif not is_late or _is_same(raised, entry):
+    else:
         yield "REPLAY" if _is_same(raised, entry) else "ANSWER_CHANGED", raised.interrupt.id
 
 
