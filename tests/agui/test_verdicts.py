@@ -1,0 +1,249 @@
+"""Thread verdicts: the order of the four, what is open, and that a store which only has the records counts the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stopcause.agui.inputs import read_input
+from stopcause.agui.ledger import Ledger
+from stopcause.agui.lifecycle import Watch
+from stopcause.agui.told import UNNAMED, Source, begun_records, ended_records
+from stopcause.agui.values import Begun, Input, Raised, RunSeen, Thread
+from stopcause.agui.verdicts import Judged, ThreadVerdict, Told, judge_thread
+from stopcause.agui.words import Ending, State
+from stopcause.classifier import engine, fold
+from stopcause.classifier.approvals import KEEPS_WAITING, Status
+from stopcause.classifier.policy import DEFAULT_POLICY, Policy, policy_from_mapping
+from stopcause.classifier.verdict import Missing, VerdictName
+from stopcause.pipeline.agui import waiting_tools
+from stopcause.receipts import codec
+from stopcause.receipts.model import Record, parse_time
+from stopcause.resources import data_folder
+from tests.agui.seen import NOON, THREAD, asked, gives_up, run, yes
+
+HOUR = timedelta(hours=1)
+CASES = sorted(
+    path for part in ("ledger", "recordings") for path in (data_folder("fixtures") / "agui" / part).glob("*")
+)
+ROUTED = asked("i-1", "tc-1", owner="team:ops", due=NOON + 2 * HOUR)
+ASKS = run("r1", asks=(ROUTED,))
+
+
+def told_of(runs: Iterable[RunSeen]) -> tuple[Ledger, list[Told]]:
+    ledger, told = Ledger(), []
+    for each in runs:
+        begins = Begun(each.thread_id, each.run_id, each.mode, each.input, each.began_at)
+        drafts = begun_records(begins, ledger.begun(begins), Source())
+        link = ledger.ended(each)
+        told.append(Told(each, link, [*drafts, *ended_records(each, link, Source())]))
+    return ledger, told
+
+
+def verdict_of(
+    *runs: RunSeen, now: datetime = NOON + HOUR, policy: Policy = DEFAULT_POLICY
+) -> tuple[list[Judged], ThreadVerdict]:
+    ledger, told = told_of(runs)
+    return judge_thread(ledger.threads[THREAD], told, policy, now)
+
+
+# The four, in their order ---------------------------------------------------------------------------------------------
+
+
+def test_going_round_comes_before_a_call_without_leave() -> None:
+    asks = tuple(run(f"r{number}", asks=(ROUTED, asked("i-2", "tc-2"))) for number in (1, 2, 3))
+    bypassing = run("r4", Ending.ERROR, results=("tc-2",))
+
+    _, before = verdict_of(*asks, bypassing)
+    _, single = verdict_of(asks[0], bypassing)
+
+    assert (before.verdict, before.reason) == (VerdictName.STUCK, "loop_guard")
+    assert (single.verdict, single.reason) == (VerdictName.UNCERTAIN, "approval_bypassed")
+    assert [each.interrupt_id for each in before.open] == ["i-1"]
+
+
+def test_a_call_without_leave_comes_before_what_is_open() -> None:
+    _, thread = verdict_of(run("r1", asks=(ROUTED, asked("i-2", "tc-2"))), run("r2", Ending.ERROR, results=("tc-2",)))
+
+    assert (thread.verdict, [each.interrupt_id for each in thread.open]) == (VerdictName.UNCERTAIN, ["i-1"])
+
+
+def test_what_is_open_comes_before_how_the_latest_run_ended() -> None:
+    judged, thread = verdict_of(ASKS, run("r2", Ending.ERROR))
+
+    assert [each.verdict and each.verdict.verdict for each in judged] == [VerdictName.WAITING, VerdictName.FAILED]
+    assert (thread.verdict, thread.reason, thread.run_id) == (VerdictName.WAITING, "tool_call", "r2")
+
+
+def test_where_nothing_is_open_the_latest_run_says_how_it_ended() -> None:
+    _, thread = verdict_of(ASKS, run("r2", Ending.SUCCESS, yes("i-1")), run("r3", Ending.CANCELLED))
+
+    assert (thread.verdict, thread.reason, thread.run_id) == (VerdictName.BOUNDED_STOP, "caller_abort", "r3")
+
+
+def test_a_thread_without_a_run_that_has_a_name_says_nothing() -> None:
+    ledger, told = told_of([run(UNNAMED, Ending.ERROR)])
+    judged, thread = judge_thread(ledger.threads[THREAD], told, DEFAULT_POLICY, NOON)
+
+    assert [each.verdict for each in judged] == [None]
+    assert (thread.verdict, thread.reason) == (None, "running")
+
+
+def test_a_thread_of_which_no_record_was_kept_is_nobody_s() -> None:
+    raised = (Raised("r1", asked("i-1")),)
+    _, thread = judge_thread(Thread(THREAD, "r1", raised), [], DEFAULT_POLICY, NOON)
+
+    assert (thread.verdict, thread.reason, thread.run_id) == (VerdictName.WAITING_UNROUTED, "owner", None)
+    assert thread.open[0].missing == (Missing.OWNER, Missing.DEADLINE)
+
+
+# What is open ---------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_lost_lacks_something_to_resume_it_by() -> None:
+    _, thread = verdict_of(ASKS, run("r2"))
+
+    (wait,) = thread.open
+    assert (wait.state, wait.missing, wait.resume_token) == (State.LOST, (Missing.RESUME_TOKEN,), None)
+    assert (wait.owner, wait.deadline, wait.tool) == ("team:ops", NOON + 2 * HOUR, None)
+
+
+def test_an_open_wait_names_its_paused_state() -> None:
+    _, thread = verdict_of(ASKS)
+
+    (wait,) = thread.open
+    assert (wait.run_id, wait.resume_token, wait.missing) == ("r1", "t1/r1/i-1", ())
+    assert wait.requested_at == ASKS.ended_at
+
+
+@pytest.mark.parametrize("on_expiry", ["STUCK", "BOUNDED_STOP"])
+def test_the_policy_says_whether_an_expiry_was_planned_for(on_expiry: str) -> None:
+    policy = policy_from_mapping({"routes": [{"owner": "team:ops", "on_expiry": on_expiry}]})
+    asks = run("r1", asks=(asked("i-1", expires_at=NOON + timedelta(minutes=30)),))
+
+    _, thread = verdict_of(asks, policy=policy)
+
+    assert (thread.verdict, thread.reason) == (VerdictName(on_expiry), "approval_expired")
+
+
+def test_an_answer_under_way_is_not_open() -> None:
+    ledger, told = told_of([ASKS])
+    answering = run("r2", Ending.SUCCESS, yes("i-1"))
+    ledger.begun(Begun(THREAD, "r2", answering.mode, answering.input, NOON))
+
+    _, thread = judge_thread(ledger.threads[THREAD], told, DEFAULT_POLICY, NOON + HOUR)
+
+    assert thread.open == ()
+
+
+# Runs -----------------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_that_only_asks_again_answers_nothing() -> None:
+    judged, _ = verdict_of(ASKS, run("r2", asks=(ROUTED,)))
+
+    assert [each.verdict and each.verdict.reason for each in judged] == ["tool_call", "tool_call"]
+
+
+def test_a_run_is_one_row_and_its_last_end_stands() -> None:
+    late = run("r1", Ending.ERROR, asks=(ROUTED,), is_late=True)
+
+    judged, thread = verdict_of(ASKS, late)
+
+    assert [(each.run, each.verdict and each.verdict.verdict) for each in judged] == [(late, VerdictName.FAILED)]
+    assert thread.verdict is VerdictName.WAITING
+
+
+def test_a_refusal_before_it_takes_nothing_from_what_a_run_asked() -> None:
+    judged, thread = verdict_of(run("r1", Ending.REFUSED), ASKS)
+
+    assert [each.verdict and each.verdict.verdict for each in judged] == [VerdictName.WAITING]
+    assert [each.interrupt_id for each in thread.open] == ["i-1"]
+
+
+def test_a_record_that_the_wire_does_not_take_is_mended_and_judged() -> None:
+    strange = ASKS._replace(steps=-1, receipt={"limits": "none", "model_calls": "three"})
+
+    judged, thread = verdict_of(strange)
+
+    assert [each.verdict and each.verdict.verdict for each in judged] == [VerdictName.WAITING]
+    assert thread.verdict is VerdictName.WAITING
+
+
+def test_threads_findings_are_those_of_its_runs_once() -> None:
+    _, thread = verdict_of(ASKS, run("r2", Ending.ERROR), run("r3", Ending.ERROR))
+
+    assert [each.name for each in thread.findings] == ["SILENT_CONTINUE"]
+
+
+def test_ids_that_name_a_person_are_hashed_alike_everywhere() -> None:
+    name = "someone@example.org"
+    asks = run("r1", asks=(asked(name, owner=name),), thread=name)
+    ledger, told = told_of([asks, run("r2", Ending.ERROR, gives_up(name), thread=name)])
+
+    _, thread = judge_thread(ledger.threads[name], told, DEFAULT_POLICY, NOON)
+
+    assert name not in str(thread)
+    assert thread.open[0].missing == (Missing.DEADLINE,)
+
+
+# The store ------------------------------------------------------------------------------------------------------------
+
+
+def history(case: dict[str, Any]) -> tuple[Ledger, dict[str, list[Told]]]:
+    ledger, told = Ledger(), dict[str, list[Told]]()
+    drafts: dict[str, list[dict[str, Any]]] = {}
+    tick = parse_time(case["now"]) - timedelta(minutes=1)
+    waits = waiting_tools(policy_from_mapping(case.get("policy")))
+    for exchange in case["exchanges"]:
+        watch = Watch(read_input(exchange["input"]), http_status=exchange.get("http_status"), waits=waits)
+        for event in (*exchange["events"], None):
+            for seen in watch.close() if event is None else watch.take(event):
+                tick += timedelta(milliseconds=1)
+                if isinstance(seen, Begun):
+                    drafts[seen.run_id] = begun_records(seen, ledger.begun(seen), Source(now=tick))
+                else:
+                    link = ledger.ended(seen)
+                    records = drafts.pop(seen.run_id, []) + ended_records(seen, link, Source(now=tick))
+                    told.setdefault(seen.thread_id, []).append(Told(seen, link, records))
+    return ledger, told
+
+
+# A late RUN_ERROR with a code of an abort: an observed abort closes its run's approvals, in the store as everywhere.
+ABORTED = "ledger-late-abort-of-the-paused-run"
+
+
+@pytest.mark.parametrize("path", [path for path in CASES if path.stem != ABORTED], ids=lambda path: path.stem)
+def test_a_store_that_has_the_records_counts_what_a_thread_waits_for(path: Path) -> None:
+    case = json.loads(path.read_text("utf-8"))
+    policy, now = policy_from_mapping(case.get("policy")), parse_time(case["now"])
+    ledger, told = history(case)
+
+    for thread_id, runs in told.items():
+        _, thread = judge_thread(ledger.threads[thread_id], runs, policy, now)
+        records = [codec.read_value(draft) for each in runs for draft in each.drafts]
+
+        assert sorted(open_in_store(records, policy, now)) == sorted((w.run_id, w.interrupt_id) for w in thread.open)
+
+
+def open_in_store(records: Iterable[Any], policy: Policy, now: datetime) -> Iterable[tuple[str, str | None]]:
+    kept: list[Record] = list(records)
+    runs = fold.group(kept)
+    resumers = engine.resumers_by_run(runs.values())
+    for name, found in runs.items():
+        for wait in fold.facts_of(found, found.latest, policy, now, resumers.get(name, ())).waits:
+            if wait.status in KEEPS_WAITING or wait.status is Status.OVER:
+                yield name, wait.approval_id
+
+
+def test_an_answer_by_the_old_channel_is_an_answer() -> None:
+    given = Input(THREAD, "r2", legacy_answer=yes(""))
+
+    judged, _ = verdict_of(ASKS, run("r2", input=given))
+
+    assert [each.verdict and each.verdict.reason for each in judged] == ["answered", "no_contract"]
