@@ -127,7 +127,8 @@ def _outcome(course: Course, event: Event) -> _Outcome:
 def _pending_field(course: Course, event: Event) -> None:
     """A field `interrupt` of the event itself, as before there were outcomes."""
     value = event.get("interrupt")
-    for each in value[: interrupts.MOST] if isinstance(value, list) else [value] if value else ():
+    asked = value if isinstance(value, list) else [value]
+    for each in (each for each in asked[: interrupts.MOST] if isinstance(each, dict)):
         course.ask(interrupts.read_pending(each, course.run_id, len(course.asks) + 1))
 
 
@@ -255,7 +256,7 @@ def seen(course: Course, end: End, http_status: int | None) -> RunSeen:
     """The run as it stands. What is fatal makes it one that nobody may believe, but for a failure that it reports."""
     left = _unanswered(course)
     theirs = tuple(call for call in left if call in course.frontend)
-    if theirs:
+    if theirs and end.ending in (Ending.SUCCESS, Ending.INTERRUPT):
         course.blame("FRONTEND_PENDING", *theirs)
     mode = mode_of(course.declared, has_outcome=course.has_outcome, has_custom=bool(course.asks))
     findings = tuple(_weighed(name, tuple(about), mode) for name, about in course.found.items())

@@ -280,7 +280,8 @@ class Course:
         sound = self.is_sound(outcome, SUSPENDED, "SUBAGENT_FINISHED.outcome")
         asked = (outcome.get("interruptIds") if sound else None) or ()
         if waits and len(self.suspended) < interrupts.MOST:
-            self.suspended[name] = tuple(asked[: interrupts.MOST])
+            room = interrupts.MOST - sum(map(len, self.suspended.values()))
+            self.suspended[name] = tuple(asked[:room])
 
     def _custom(self, event: Event) -> None:
         if event["name"] in interrupts.ASKING:

@@ -50,7 +50,6 @@ class Ask(NamedTuple):
 
     interrupt: Interrupt
     due: str | None = None
-    has_id: bool = True  # it says its own; where not, it was given one
 
     def settled(self, ended_at: datetime | None, calls: Mapping[str, str | None]) -> Interrupt:
         """The interrupt, once the end and the calls of its run are known."""
@@ -94,10 +93,9 @@ def read_custom(event: Mapping[str, Json], run_id: str, number: int) -> Ask:
     return _read(given, Channel.CUSTOM, f"{run_id}:{number}")
 
 
-def read_pending(value: Json, run_id: str, number: int) -> Ask:
+def read_pending(value: Mapping[str, Json], run_id: str, number: int) -> Ask:
     """What stood in a field `interrupt` of RUN_FINISHED itself before there were outcomes."""
-    inner = _object_in(value.get("value")) if isinstance(value, dict) else None
-    given = {**(inner or {}), **(value if isinstance(value, dict) else {})}
+    given = {**(_object_in(value.get("value")) or {}), **value}
     return _read(given, Channel.CUSTOM, f"{run_id}:{number}")
 
 
@@ -124,7 +122,7 @@ def _read(value: Mapping[str, Json], channel: Channel, instead: str) -> Ask:
         schema_digest=digest,
     )
     due = ours.get("due")
-    return Ask(interrupt, due if isinstance(due, str) and len(due) <= _LONGEST_DUE else None, has_id=name is said)
+    return Ask(interrupt, due if isinstance(due, str) and len(due) <= _LONGEST_DUE else None)
 
 
 def _kind(value: Mapping[str, Json], call_id: str | None) -> ApprovalKind:

@@ -131,7 +131,7 @@ class Watch:
         course.began = Moment(at, event.get("timestamp"))
         course.is_sound(event, EVENTS["RUN_STARTED"], "RUN_STARTED")
         self._declare(course, event)
-        self._same_thread(course, thread_id)
+        self._same_thread(course, event.get("threadId"))
         course.restate_all(event.get("input"))
         return course
 
@@ -142,8 +142,10 @@ class Watch:
         elif not course.declared.is_readable:
             course.blame("VERSION_UNREADABLE")
 
-    def _same_thread(self, course: Course, thread_id: str) -> None:
+    def _same_thread(self, course: Course, thread_id: Any) -> None:  # noqa: ANN401 - any JSON value
         """The input's thread, else that of the first run, is the stream's (spec 1.0, basic/run-input)."""
+        if not isinstance(thread_id, str):
+            return
         if self._thread_id is None:
             self._thread_id = thread_id
         elif thread_id != self._thread_id:
@@ -237,16 +239,21 @@ class Watch:
 
     def _close_empty(self, at: datetime | None, *, left_by_reader: bool) -> tuple[RunSeen, ...]:
         """No event at all: the request was refused, or its stream broke off before it began."""
-        is_refused = self._http_status is not None and self._http_status not in _HTTP_OK
-        if self._given is None and not is_refused:
+        refused = self._refused
+        if self._given is None and refused is None:
             return ()
         course = self._imply({}, None)
-        if self._http_status is not None and is_refused:
-            course.end = closing.refuse(course, self._http_status, at)
+        if refused is not None:
+            course.end = closing.refuse(course, refused, at)
         else:
             course.end = closing.truncate(course, at, left_by_reader=left_by_reader)
         course.is_due = True
         return self._tell(course)
+
+    @property
+    def _refused(self) -> int | None:
+        """The HTTP status, where it says that there is no stream."""
+        return None if self._http_status is None or self._http_status in _HTTP_OK else self._http_status
 
     # What is no event ----------------------------------------------------------------------------------------------
 
@@ -262,8 +269,8 @@ class Watch:
         return ()
 
     def _take_unreadable(self, frame: Unreadable, at: datetime | None) -> Said:
-        """A frame that gave no event. One that the end of the stream cut off says nothing."""
-        if frame.is_tail:
+        """A frame that gave no event. One that the stream's end cut off says nothing, nor does the body of a refusal."""
+        if frame.is_tail or (self._course is None and self._refused is not None):
             return ()
         course = self._course if self._course is not None else self._imply({}, None)
         course.blame(frame.name)

@@ -387,3 +387,13 @@ def test_more_open_items_than_can_be_watched_are_said_and_not_judged() -> None:
     opened = [{"type": "TEXT_MESSAGE_START", "messageId": f"m{each}"} for each in range(10_001)]
     seen = run(whole(*opened))
     assert names(seen) == {"TOO_MANY"}
+
+
+def test_the_body_of_a_refusal_is_no_stream() -> None:
+    seen = run([Unreadable("FRAME_UNREADABLE", None, 99)], http_status=503)
+    assert (seen.ending, seen.reason, fatal(seen)) == (Ending.REFUSED, "http_503", set())
+
+
+def test_a_start_without_its_thread_makes_no_thread_for_the_others() -> None:
+    second = [{**STARTED, "runId": "r2"}, {**FINISHED, "runId": "r2"}]
+    assert not fatal(runs([{"type": "RUN_STARTED", "runId": "r1"}, FINISHED, *second], None)[1])
