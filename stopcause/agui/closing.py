@@ -41,19 +41,12 @@ def finish(course: Course, event: Event, moment: Moment, waits: Callable[[str], 
     course.has_output = course.has_output or event.get("result") is not None
     outcome = _outcome(course, event)
     _pending_field(course, event)
-    claim = endings.read_claim(event.get("metadata"))
     end = _ENDS[outcome.word](course, outcome, moment.time)
     if end.ending is Ending.SUCCESS:
         end = _with_frontend(course, end, event.get("outcome"), waits)
-    if not any(each.channel is Channel.TOOL for each in end.interrupts):
-        ending, cause, finding = endings.cause_beside(end.ending, end.cause, claim.cause)
-        end = end._replace(ending=ending, cause=cause)
-        if finding is not None:
-            course.blame(finding)
-    if not claim.is_whole:
-        course.blame("RECEIPT_UNREADABLE")
+    end = _with_claim(course, end, endings.read_claim(event.get("metadata")))
     _look_at(course, end.interrupts)
-    return end._replace(at=moment.time, receipt=claim.fields, usage=_usage(course, event.get("usage")))
+    return end._replace(at=moment.time, usage=_usage(course, event.get("usage")))
 
 
 def fail(course: Course, event: Event, moment: Moment) -> End:
@@ -85,11 +78,11 @@ def overtaken(course: Course) -> End:
     return End(Ending.TRUNCATED, StopCause.STREAM_TRUNCATED, course.last.time)
 
 
-def unseen(kind: str, at: datetime | None) -> End:
-    """The event that ends it was too large to be read: what it says, nobody knows."""
+def unseen(course: Course, kind: str, moment: Moment) -> End:
+    """The event that ends it was too large to be read. That it failed shows; how it finished, nobody knows."""
     if kind == "RUN_ERROR":
-        return End(Ending.ERROR, StopCause.SELF_REPORTED_FAILURE, at, reason="frame_too_large")
-    return End(Ending.UNKNOWN_OUTCOME, StopCause.UNKNOWN, at, reason="frame_too_large")
+        return fail(course, {}, moment)
+    return End(Ending.UNKNOWN_OUTCOME, StopCause.UNKNOWN, moment.time, reason="frame_too_large")
 
 
 def refuse(course: Course, http_status: int, at: datetime | None) -> End:
@@ -210,6 +203,18 @@ def _trust_pending(course: Course, outcome: Json) -> None:
 
 def _unanswered(course: Course) -> list[str]:
     return [call for call in course.calls if call not in course.results]
+
+
+def _with_claim(course: Course, end: End, claim: endings.Claim) -> End:
+    """What the producer's own receipt says beside its stream. That a call waits, the policy says, and not a receipt."""
+    if not claim.is_whole:
+        course.blame("RECEIPT_UNREADABLE")
+    ending, cause, finding = endings.cause_beside(end.ending, end.cause, claim.cause)
+    if any(each.channel is Channel.TOOL for each in end.interrupts):
+        return end._replace(receipt=claim.fields)
+    if finding is not None:
+        course.blame(finding)
+    return end._replace(ending=ending, cause=cause, receipt=claim.fields)
 
 
 def _look_at(course: Course, asked: Sequence[Interrupt]) -> None:

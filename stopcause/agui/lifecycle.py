@@ -187,22 +187,24 @@ class Watch:
 
     # Runs end ------------------------------------------------------------------------------------------------------
 
-    def _end(self, kind: str, event: Mapping[str, Any], at: datetime | None) -> Said:
-        moment, course = Moment(at, event.get("timestamp")), self._course
+    def _end(self, kind: str, event: Mapping[str, Any] | None, at: datetime | None) -> Said:
+        """RUN_FINISHED or RUN_ERROR. `event` None: it was too large to be read."""
+        seen = event or {}
+        moment, course = Moment(at, seen.get("timestamp")), self._course
         begun: Said = ()
         if course is None:
-            course = self._imply(event, kind)
+            course = self._imply(seen, kind)
             begun = self._begin_failed(course, moment) if kind == "RUN_ERROR" else ()
-        course.saw(kind, event, at)
+        course.saw(kind, seen, at)
         course.is_due = True
         if course.end is not None and (kind != "RUN_ERROR" or course.end.ending is Ending.ERROR):
             course.blame("SECOND_TERMINAL", course.run_id)
             return ()
-        course.is_sound(event, EVENTS[kind], kind)
-        course.end = self._ended(course, kind, event, moment)
+        course.end = closing.unseen(course, kind, moment) if event is None else self._ended(course, kind, event, moment)
         return (*begun, *(() if self._is_held(course) else self._tell(course)))
 
     def _ended(self, course: Course, kind: str, event: Mapping[str, Any], moment: Moment) -> End:
+        course.is_sound(event, EVENTS[kind], kind)
         if kind == "RUN_ERROR":
             return closing.fail(course, event, moment)
         self._same_run(course, event)
@@ -269,16 +271,28 @@ class Watch:
         return ()
 
     def _take_unreadable(self, frame: Unreadable, at: datetime | None) -> Said:
-        """A frame that gave no event. One that the stream's end cut off says nothing, nor does the body of a refusal."""
-        if frame.is_tail or (self._course is None and self._refused is not None):
+        """A frame that gave no event. What the end of the stream cut off says nothing, nor does a refusal's body."""
+        course = self._course
+        if frame.is_tail or (course is None and self._refused is not None):
             return ()
-        course = self._course if self._course is not None else self._imply({}, None)
+        told: Said = ()
+        if course is None or (course.end is not None and frame.type == "RUN_STARTED"):
+            told = self._tell(course) if course is not None else ()
+            course = self._imply({}, None)
         course.blame(frame.name)
+        if frame.name == "FRAME_TOO_LARGE":
+            return (*told, *self._take_unseen(course, frame.type, at))
         course.is_due = course.is_due or course.end is not None
-        if frame.name == "FRAME_UNREADABLE" or frame.type in _HARMLESS:
-            return ()
-        course.blind()
-        if course.end is not None or frame.type not in _ENDS:
-            return ()
-        course.end, course.is_due = closing.unseen(frame.type, at), True
-        return () if self._is_held(course) else self._tell(course)
+        return told
+
+    def _take_unseen(self, course: Course, kind: str | None, at: datetime | None) -> Said:
+        """An event that was too large to be read: of it only the type is known, if that."""
+        if kind in _ENDS:
+            return self._end(kind, None, at)
+        if kind not in _HARMLESS:
+            course.blind()
+        if course.end is not None:
+            course.is_due = True
+            if kind is not None and kind in EVENTS:
+                course.blame("EVENT_AFTER_CLOSE", kind)
+        return ()

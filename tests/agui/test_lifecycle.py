@@ -397,3 +397,23 @@ def test_the_body_of_a_refusal_is_no_stream() -> None:
 def test_a_start_without_its_thread_makes_no_thread_for_the_others() -> None:
     second = [{**STARTED, "runId": "r2"}, {**FINISHED, "runId": "r2"}]
     assert not fatal(runs([{"type": "RUN_STARTED", "runId": "r1"}, FINISHED, *second], None)[1])
+
+
+def test_a_late_error_that_is_too_large_to_read_fails_the_run_all_the_same() -> None:
+    last = runs([STARTED, FINISHED, Unreadable("FRAME_TOO_LARGE", "RUN_ERROR", 1 << 30)])[-1]
+    assert (last.ending, last.is_late) == (Ending.ERROR, True)
+
+
+def test_a_start_that_is_too_large_to_read_starts_a_run() -> None:
+    start = Unreadable("FRAME_TOO_LARGE", "RUN_STARTED", 1 << 30)
+    assert run([start, *TEXT, FINISHED]).ending is Ending.SUCCESS
+    old = [{**STARTED, "runId": "r0"}, {**FINISHED, "runId": "r0"}]
+    assert [(each.run_id, each.ending) for each in runs([*old, start, *TEXT, FINISHED])] == [
+        ("r0", Ending.SUCCESS),
+        ("r1", Ending.SUCCESS),
+    ]
+
+
+def test_a_large_event_after_the_end_is_after_the_end() -> None:
+    last = runs([STARTED, FINISHED, Unreadable("FRAME_TOO_LARGE", "RAW", 1 << 30)])[-1]
+    assert fatal(last) == {"EVENT_AFTER_CLOSE"}
