@@ -21,6 +21,7 @@ from stopcause.agui.frames import Event, Frames
 from stopcause.agui.inputs import read_input
 from stopcause.agui.ledger import Ledger
 from stopcause.agui.lifecycle import Watch
+from stopcause.agui.tap_held import Held
 from stopcause.agui.values import Begun, Input, Json, RunSeen
 from stopcause.receipts import capture, process
 from stopcause.receipts.vocabulary import Sign
@@ -156,6 +157,7 @@ class Passage:
         self._asked: list[bytes] = []
         self._size = 0
         self._frames: Frames | None = None
+        self._held = Held()
         self._watch: Watch | None = None
         self._run: Begun | None = None  # that is open
         self._sign = Sign.HEARTBEAT
@@ -190,20 +192,39 @@ class Passage:
 
     def _refused(self, status: int) -> None:
         if (given := self._input()) is not None:
-            self._tell(Watch(given, http_status=status).close(_now()))
+            self._tell(Watch(given, http_status=status).close(_time_of(_now())))
+
+    def keep(self, chunk: bytes) -> bool:
+        """A part of the stream. Gives whether `read` is due once it has been handed on; most parts can wait."""
+        if self._frames is None or self.is_over:
+            return False
+        try:  # here and not by `quiet`: this is the one method that is called often
+            return self._held.add(chunk, _now())
+        except Exception as error:  # noqa: BLE001 - as `quiet`
+            self.is_over = True
+            failed("keep", error)
+            return False
 
     @quiet
+    def read(self) -> None:
+        """Reads what was kept."""
+        if self._frames is not None:
+            for body, came_at in self._held.take():
+                self._take(self._frames.feed(body), came_at)
+
     def passed(self, chunk: bytes) -> None:
         """A part of the stream, which has been handed on."""
-        if self._frames is not None:
-            self._take(self._frames.feed(chunk))
+        if self.keep(chunk):
+            self.read()
 
     @quiet
     def ended(self, *, left_by_reader: bool = False) -> None:
         """Nothing more comes: the stream is over, or its reader has left it."""
-        if self._frames is not None:
-            self._take(self._frames.end())
-            self._tell(self._watching().close(_now(), left_by_reader=left_by_reader))
+        self.read()
+        if self._frames is not None and not self.is_over:
+            now = _now()
+            self._take(self._frames.end(), now)
+            self._tell(self._watching().close(_time_of(now), left_by_reader=left_by_reader))
         self.is_over = True
 
     def _watching(self) -> Watch:
@@ -217,30 +238,33 @@ class Passage:
         body, self._asked = b"".join(self._asked), []
         return read_input(json_of(body)) if body else self.given
 
-    def _take(self, events: list[Event]) -> None:
-        watch, at = self._watching(), _now()
+    def _take(self, events: list[Event], came_at: float) -> None:
+        watch, at = self._watching(), _time_of(came_at)
         for event in events:
             if seen := watch.take(event, at):
                 self._tell(seen)
-            if not isinstance(event, tuple) and (sign := _SIGNS.get(event.get("type"))) is not None:  # type: ignore[arg-type]
+            if not isinstance(event, tuple) and (sign := _SIGNS.get(event["type"])) is not None:
                 self._sign = max(sign, self._sign, key=_BY_WORTH.index)
-        if self._run is not None and time.monotonic() - self._told_at >= _PROGRESS_S:
-            self._progressed(self._run, at)
+        if self._run is not None and abs(came_at - self._told_at) >= _PROGRESS_S:
+            self._progressed(self._run, came_at)
 
-    def _progressed(self, run: Begun, at: datetime) -> None:
+    def _progressed(self, run: Begun, came_at: float) -> None:
         if self._tells:
-            capture.tell([told.progress_record(run, self._sign, at, self._tap.source())])
-        self._sign, self._told_at = Sign.HEARTBEAT, time.monotonic()
+            capture.tell([told.progress_record(run, self._sign, _time_of(came_at), self._tap.source())])
+        self._sign, self._told_at = Sign.HEARTBEAT, came_at
 
     def _tell(self, seen: tuple[Begun | RunSeen, ...]) -> None:
         for run in seen:
             if isinstance(run, Begun):
-                self._run, self._sign, self._told_at = run, Sign.HEARTBEAT, time.monotonic()
+                self._run, self._sign, self._told_at = run, Sign.HEARTBEAT, _now()
                 self._tap.begun(run, tells=self._tells)
             else:
                 self._run = None
                 self._tap.ended(run, tells=self._tells)
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
+_now = time.time  # seconds since 1970
+
+
+def _time_of(seconds: float) -> datetime:
+    return datetime.fromtimestamp(seconds, UTC)

@@ -22,6 +22,7 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _DESCRIBING = frozenset({b"content-type", b"content-encoding"})
+_SILENT = frozenset({"2.0", "2.1", "2.2", "2.3"})  # of ASGI for HTTP: `send` never raises, whether anybody reads or not
 _BROKEN = 500  # what a server answers where its application raises before it does
 
 
@@ -45,7 +46,8 @@ class AguiMiddleware:
         if passage is None:
             await self.app(scope, receive, send)
         else:
-            await _Wires(passage, receive, send).run(self.app, scope)
+            may_raise = scope.get("asgi", {}).get("spec_version", "2.0") not in _SILENT
+            await _Wires(passage, receive, send, may_raise=may_raise).run(self.app, scope)
 
     def _passage(self, scope: Scope) -> Passage | None:
         if scope["type"] != "http" or scope["method"] != "POST":
@@ -59,8 +61,9 @@ class AguiMiddleware:
 class _Wires:
     """Between the server and the application, for one request: every message goes on as it is, then it is looked at."""
 
-    def __init__(self, passage: Passage, receive: Receive, send: Send) -> None:
+    def __init__(self, passage: Passage, receive: Receive, send: Send, *, may_raise: bool) -> None:
         self._passage, self._receive, self._send = passage, receive, send
+        self._may_raise = may_raise
         self._is_answered = self._is_left = False
 
     async def run(self, app: App, scope: Scope) -> None:
@@ -87,22 +90,34 @@ class _Wires:
             self._is_left = True  # the application may still go on, and finish: its own end counts
         return message
 
-    async def send(self, message: Message) -> None:
-        """As the server's."""
+    def send(self, message: Message) -> Awaitable[None]:
+        """As the server's. Of most parts of a stream nothing is to be done: then its own awaitable is handed back."""
+        if message["type"] != "http.response.body":
+            return self._send_start(message)
+        is_due = self._passage.keep(message.get("body", b""))
+        if is_due or self._may_raise or not message.get("more_body", False):
+            return self._send_body(message, is_due=is_due)
+        return self._send(message)
+
+    async def _send_body(self, message: Message, *, is_due: bool) -> None:
+        await self._sent(message)
+        if is_due:
+            self._passage.read()
+        if not message.get("more_body", False):
+            self._passage.ended()
+
+    async def _send_start(self, message: Message) -> None:
+        await self._sent(message)
+        if message["type"] == "http.response.start":
+            self._is_answered = True
+            self._passage.answered(message["status"], *_described(message.get("headers", ())))
+
+    async def _sent(self, message: Message) -> None:
         try:
             await self._send(message)
         except BaseException:
             self._is_left = True
             raise
-        kind = message["type"]
-        if kind == "http.response.body":
-            if body := message.get("body", b""):
-                self._passage.passed(body)
-            if not message.get("more_body", False):
-                self._passage.ended()
-        elif kind == "http.response.start":
-            self._is_answered = True
-            self._passage.answered(message["status"], *_described(message.get("headers", ())))
 
 
 def _described(headers: Iterable[tuple[bytes, bytes]]) -> tuple[str, str]:

@@ -49,7 +49,7 @@ class AguiTransport(httpx.BaseTransport):
         passage = _passage(self._tap, request)
         response = self._inner.handle_request(request)
         if passage is not None and _is_watched(passage, response):
-            response.stream = _Stream(response.stream, passage, looks_first=self._tap.guard is not None)
+            response.stream = _Stream(response.stream, passage, reads_first=self._tap.guard is not None)
         return response
 
     def close(self) -> None:
@@ -91,7 +91,7 @@ class AsyncAguiTransport(httpx.AsyncBaseTransport):
         passage = _passage(self._tap, request)
         response = await self._inner.handle_async_request(request)
         if passage is not None and _is_watched(passage, response):
-            response.stream = _AsyncStream(response.stream, passage, looks_first=self._tap.guard is not None)
+            response.stream = _AsyncStream(response.stream, passage, reads_first=self._tap.guard is not None)
         return response
 
     async def aclose(self) -> None:
@@ -181,66 +181,61 @@ def _is_watched(passage: Passage, response: httpx.Response) -> bool:
 
 
 class _Watched:
-    """A stream and who watches it. A chunk is looked at when the next is asked for, or the stream is closed.
+    """A stream and who watches it. What is due is read when the next chunk is asked for, or the stream is closed.
 
-    `looks_first`: before it is handed over. A guard has to know of a question before the reader can answer it.
+    `reads_first`: before the chunk is handed over. A guard has to know of a question before the reader can answer it.
     """
 
-    def __init__(self, inner: Any, passage: Passage, *, looks_first: bool) -> None:  # noqa: ANN401 - of either kind
+    def __init__(self, inner: Any, passage: Passage, *, reads_first: bool) -> None:  # noqa: ANN401 - of either kind
         self._passage = passage
-        self._inner, self._looks_first = inner, looks_first
-        self._chunk = b""
+        self._inner, self._reads_first = inner, reads_first
 
-    def _came(self, chunk: bytes) -> bytes:
-        self._chunk = chunk
-        if self._looks_first:
-            self._look()
-        return chunk
-
-    def _look(self) -> None:
-        chunk, self._chunk = self._chunk, b""
-        if chunk:
-            self._passage.passed(chunk)
-
-    def _over(self, *, left_by_reader: bool) -> None:
-        self._look()
-        self._passage.ended(left_by_reader=left_by_reader)
+    def _came(self, chunk: bytes) -> bool:
+        """Keeps it; gives whether something is to be read once it has been handed over."""
+        is_due = self._passage.keep(chunk)
+        if is_due and self._reads_first:
+            self._passage.read()
+        return is_due and not self._reads_first
 
     def __del__(self) -> None:
-        self._over(left_by_reader=True)  # dropped, and never closed
+        self._passage.ended(left_by_reader=True)  # dropped, and never closed
 
 
 class _Stream(_Watched, httpx.SyncByteStream):
     def __iter__(self) -> Iterator[bytes]:
         try:
             for chunk in self._inner:
-                yield self._came(chunk)
-                self._look()
+                is_due = self._came(chunk)
+                yield chunk
+                if is_due:
+                    self._passage.read()
         except Exception:
-            self._over(left_by_reader=False)  # the connection broke
+            self._passage.ended()  # the connection broke
             raise
-        self._over(left_by_reader=False)
+        self._passage.ended()
 
     def close(self) -> None:
         try:
             self._inner.close()
         finally:
-            self._over(left_by_reader=True)
+            self._passage.ended(left_by_reader=True)
 
 
 class _AsyncStream(_Watched, httpx.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
         try:
             async for chunk in self._inner:
-                yield self._came(chunk)
-                self._look()
+                is_due = self._came(chunk)
+                yield chunk
+                if is_due:
+                    self._passage.read()
         except Exception:
-            self._over(left_by_reader=False)
+            self._passage.ended()
             raise
-        self._over(left_by_reader=False)
+        self._passage.ended()
 
     async def aclose(self) -> None:
         try:
             await self._inner.aclose()
         finally:
-            self._over(left_by_reader=True)
+            self._passage.ended(left_by_reader=True)

@@ -124,7 +124,7 @@ def playing(exchanges: Sequence[Mapping[str, Json]], size: int = 0, media: str =
 @contextlib.contextmanager
 def served(app: App) -> Iterator[str]:
     """A real server with this application; gives its address."""
-    with socket.socket() as listening:
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:  # else no TCP_NODELAY
         listening.bind(("127.0.0.1", 0))
         listening.listen(256)
         config = uvicorn.Config(app, lifespan="off", ws="none", log_level="critical")

@@ -183,7 +183,7 @@ def test_a_chunk_is_sent_before_it_is_looked_at(monkeypatch: pytest.MonkeyPatch)
     async def send(message: Message) -> None:
         order.append(message["type"])
 
-    monkeypatch.setattr(tap.Passage, "passed", lambda *_: order.append("looked"))
+    monkeypatch.setattr(tap.Passage, "read", lambda *_: order.append("looked"))
     asyncio.run(AguiMiddleware(_agent)(scope(), Wire(b"{}").receive, send))
     first = order.index("http.response.body")
     assert order[first : first + 2] == ["http.response.body", "looked"]

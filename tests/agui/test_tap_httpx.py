@@ -174,16 +174,16 @@ def test_a_chunk_is_handed_over_before_the_next_is_asked_for() -> None:
 
 
 def test_a_chunk_is_handed_over_before_it_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    looked: list[bytes] = []
-    monkeypatch.setattr(tap.Passage, "passed", lambda _, chunk: looked.append(chunk))
+    looked: list[str] = []
+    monkeypatch.setattr(tap.Passage, "read", lambda _: looked.append("looked"))
     with (
-        httpx.Client(transport=AguiTransport(Fake(Parts([b"a", b"b"])))) as client,
+        httpx.Client(transport=AguiTransport(Fake(Parts([b"RUN_1", b"RUN_2"])))) as client,
         client.stream("POST", "http://agent/", json=input_of()) as response,
     ):
         chunks = response.iter_raw()
-        assert (next(chunks), looked) == (b"a", [])
-        assert (next(chunks), looked) == (b"b", [b"a"])
-    assert looked == [b"a", b"b"]
+        assert (next(chunks), looked) == (b"RUN_1", [])
+        assert (next(chunks), looked) == (b"RUN_2", ["looked"])
+    assert looked == ["looked"] * 2  # the second when it is closed
 
 
 def test_a_response_that_was_read_is_the_same_and_can_be_pickled() -> None:

@@ -1,0 +1,74 @@
+"""What a tap keeps of a stream for a moment, so that many small parts are read together and the dull ones not at all.
+
+A streamed answer is some hundred frames that differ in a few words. A run of frames of one message is cut down to its
+first here: whose words they are, and that there are some, is all that anybody reads of them.
+"""
+
+from __future__ import annotations
+
+import re
+
+_TELLING = b"RUN_"  # in the type of every event that begins or ends a run: that is read at once
+_UNTIL_ITS_END = 100_000  # parts of a frame that is in many
+_ITS_LAST = 3  # after one that ends a line: the empty line that ends the frame may come byte by byte
+_MOST_BYTES = 16 * 1024
+_MOST_PARTS = 64
+_MOST_S = 1.0  # a part is said to have come when the last of those came that are read with it
+
+_TEXT = rb'(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))++'
+_HEAD = (
+    rb'data: ?\{"type": ?"(?:TEXT_MESSAGE_CONTENT|TOOL_CALL_ARGS|REASONING_MESSAGE_CONTENT)", ?'
+    rb'"(?:messageId|toolCallId)": ?"[\w.:/@+=~-]{1,200}", ?"delta": ?"'
+)
+# The same head again, right after a frame, and a whole JSON string: such a frame is well formed, and no other event.
+_ALIKE = re.compile(rb"((" + _HEAD + rb")" + _TEXT + rb'"\}\n\n)(?:\2' + _TEXT + rb'"\}\n\n)++')
+
+
+class Held:
+    """Parts of a stream, in order, in groups that came within a second."""
+
+    def __init__(self) -> None:
+        self._groups: list[list[bytes]] = []
+        self._came: list[float] = []  # when the last part of each group came
+        self._since = 0.0
+        self._bytes = self._parts = self._at_once = 0
+        self._tail = b""
+
+    def add(self, part: bytes, now: float) -> bool:
+        """Adds a part that came now, in seconds since 1970; gives whether what is held is to be read."""
+        is_late = not 0 <= now - self._since < _MOST_S
+        if is_late or not self._groups:
+            self._groups.append([])
+            self._came.append(now)
+            self._since = now
+        self._groups[-1].append(part)
+        self._came[-1] = now
+        self._parts += 1
+        self._bytes += len(part)
+        return self._is_telling(part) or is_late or self._bytes >= _MOST_BYTES or self._parts >= _MOST_PARTS
+
+    def _is_telling(self, part: bytes) -> bool:
+        """Whether a run begins or ends in it, or in a frame that it goes on with."""
+        if _TELLING in part or _TELLING in self._tail + part[:3]:
+            self._at_once = _UNTIL_ITS_END
+        self._tail = (self._tail + part[-3:])[-3:]
+        if self._at_once <= 0:
+            return False
+        self._at_once = min(self._at_once - 1, _ITS_LAST if part.endswith(b"\n") else _UNTIL_ITS_END)
+        return True
+
+    def take(self) -> list[tuple[bytes, float]]:
+        """What was held, each group with its time, and nothing is held any more. Dull frames are left out."""
+        taken = [(thinned(b"".join(group)), came) for group, came in zip(self._groups, self._came, strict=True)]
+        self._groups, self._came = [], []
+        self._bytes = self._parts = 0
+        return taken
+
+
+def thinned(body: bytes) -> bytes:
+    """A part of a stream without frames that go on with the message, call or reasoning of the frame before them."""
+    try:
+        body.decode()  # what is no UTF-8 is read as it is, and found there
+    except UnicodeDecodeError:
+        return body
+    return _ALIKE.sub(rb"\1", body)
