@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 from stopcause.agui.findings import Finding
 from stopcause.agui.ids import resume_token, safe
-from stopcause.agui.ledger import LOOP, asks
 from stopcause.agui.told import Draft
+from stopcause.agui.turns import LOOP, asks
 from stopcause.agui.values import Link, Raised, RunSeen, Thread
 from stopcause.agui.words import State
 from stopcause.classifier import engine, fold

@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 
 from stopcause.agui import ledger as ledgers
+from stopcause.agui import turns
 from stopcause.agui.findings import names
 from stopcause.agui.ledger import Ledger, begun, ended
 from stopcause.agui.values import Begun, Decided, Entry, Input, Result, RunSeen, Thread
@@ -317,8 +318,8 @@ def test_what_is_settled_is_forgotten_and_what_is_lost_is_not() -> None:
 
 
 def test_a_thread_has_an_end_however_much_is_asked_and_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledgers, "_MOST_RAISED", 50)
-    monkeypatch.setattr(ledgers, "_MOST_RESULTS", 20)
+    monkeypatch.setattr(turns, "_MOST_RAISED", 50)
+    monkeypatch.setattr(turns, "_MOST_RESULTS", 20)
     ledger = Ledger()
     for number in range(1, 100):
         asks = tuple(asked(f"i-{number}-{place}", f"c-{number}-{place}") for place in range(10))

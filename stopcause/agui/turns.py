@@ -1,0 +1,259 @@
+"""One run's end, applied to its thread: which gated calls ran, what became of answers, what is asked, what is lost.
+
+The steps have an order: a call that came back closes its question before the run's ending is asked, and what is asked
+again is not lost. `ledger` takes them; nothing here outlives a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from stopcause.agui import resumes
+from stopcause.agui.findings import Finding, found
+from stopcause.agui.gated import Evidence, read_results
+from stopcause.agui.values import NOTHING, Interrupt, Link, Raised, RunSeen, Thread
+from stopcause.agui.words import Ending, State
+from stopcause.receipts.vocabulary import WAITING, StopCause
+
+LOOP = 3  # as many runs that end alike are one that goes round
+_MOST_RUNS = 64  # that are remembered as counted
+_MOST_ASKING = 8  # runs whose settled interrupts are kept
+_MOST_RAISED = 10_000
+_MOST_RESULTS = 512
+
+_FAILED = frozenset({Ending.ERROR, Ending.REFUSED})
+_BROKEN = frozenset({Ending.TRUNCATED, Ending.REJECTED})
+_ASKS = frozenset({State.OPEN, State.LOST})
+UNSETTLED = frozenset({State.OPEN, State.LOST, State.SENT, State.UNKNOWN})
+
+
+class Turn:
+    """One run's end, applied to its thread step by step. Places are those of `raised`, which only grows."""
+
+    def __init__(self, thread: Thread, run: RunSeen, matched: resumes.Matched) -> None:
+        self.before = thread
+        self.run = run
+        self.matched = matched
+        self.raised = list(thread.raised)
+        self.is_past = _had_finished(run) or run.ending not in _FAILED | _BROKEN
+        self.is_failed = not _had_finished(run) and run.ending in _FAILED
+        self.evidence = Evidence()
+        self.sent = [n for n, each in enumerate(self.raised) if _is_under_way(each, run.run_id)]
+        self.moved: dict[int, str] = {}  # place -> the id under which it is asked again
+        self.same_set = thread.same_set
+        self.found: list[Finding] = []
+
+    def _find(self, name: str, *ids: str) -> None:
+        if ids:
+            self.found.append(found(name, *ids, mode=self.run.mode))
+
+    def _set(self, place: int, state: State) -> None:
+        self.raised[place] = self.raised[place]._replace(state=state)
+
+    def _ids(self, places: list[int]) -> list[str]:
+        return [self.raised[n].interrupt.id for n in places]
+
+    # Which gated calls ran
+
+    def look(self) -> None:
+        """Results of gated calls that earlier runs asked for."""
+        self.evidence = read_results(self.before, self.run, self.matched)
+        for place, state in self.evidence.states.items():
+            self._set(place, state)
+        self.found += self.evidence.findings
+
+    # What became of the answers
+
+    def settle(self) -> None:
+        """An answer is taken, unless its run failed before the gated call, or broke off."""
+        consumed = [n for n in self.sent if n in self.evidence.states]
+        waiting = [n for n in self.sent if n not in self.evidence.states]
+        state = State.CLOSED if self.is_past else State.OPEN if self.is_failed else State.UNKNOWN
+        for place in waiting:
+            self._set(place, state)
+        if self.is_past:
+            self._close_repeated()
+        elif self.is_failed:
+            self._find("RESUME_FAILED_STILL_OPEN", *self._ids(waiting))
+            self._find("ANSWER_CONSUMED_THEN_FAILED", *self._ids(consumed))
+        else:
+            self._find("ANSWER_FATE_UNKNOWN", *self._ids(waiting))
+        self._find_unrecognised()
+
+    def _close_repeated(self) -> None:
+        """The same answer once more, and its run got past the question: then it was taken, by whichever run."""
+        for place in self.matched.repeated:
+            if self.raised[place].state in (State.SENT, State.UNKNOWN):
+                self._set(place, State.CLOSED)
+
+    def _find_unrecognised(self) -> None:
+        """Spec 1.0: a producer proceeds without such an entry. Before it, RUN_ERROR was the rule."""
+        is_refusal = self.is_failed and self.run.cause is StopCause.INPUT_REJECTED and not self.matched.uncovered
+        if is_refusal:
+            self._find("UNRECOGNISED_ENTRY_FAILED_RUN", *self.matched.unrecognised)
+        elif self.is_past:
+            self._find("UNRECOGNISED_ENTRY", *self.matched.unrecognised)
+
+    # What it asks
+
+    def ask(self) -> None:
+        """Its own interrupts. What is asked again moves here, and counts once."""
+        asked = {each.id: each for each in reversed(self.run.interrupts)} if asks(self.run) else {}
+        origins = _Origins(self.raised, self.run.run_id, self.evidence.ran)
+        drifted = []
+        for interrupt in reversed(asked.values()):
+            place = origins.of(interrupt)
+            if place is not None and place not in self.moved:
+                self.moved[place] = interrupt.id
+                if self.raised[place].interrupt.id != interrupt.id:
+                    drifted.append(interrupt.id)
+                self._set(place, State.MOVED)
+                interrupt = _completed(interrupt, self.raised[place].interrupt)  # noqa: PLW2901 - the same, told better
+            self.raised.append(Raised(self.run.run_id, interrupt))
+        self._find("INTERRUPT_ID_DRIFT", *drifted)
+        if asked:
+            self.same_set = self.before.same_set + 1 if self._is_same_set(asked) else 1
+
+    def _is_same_set(self, asked: Mapping[str, Interrupt]) -> bool:
+        """Whether it asks for all that the last run asked for, and nothing else."""
+        last = [n for n, each in enumerate(self.before.raised) if each.run_id == self.before.paused_run]
+        return {self.moved.get(n) for n in last} == set(asked)
+
+    # What nobody asks for any more
+
+    def lose(self) -> None:
+        """An open interrupt of an earlier run that a run got past, without an answer and without asking again."""
+        if not self.is_past or self.run.input is None:
+            return
+        own = self.run.run_id
+        lost = [n for n, each in enumerate(self.raised) if each.state is State.OPEN and each.run_id != own]
+        for place in lost:
+            self._set(place, State.LOST)
+        self._find("LOST_INTERRUPT", *self._ids(lost))
+        known = self._known_among(lost)
+        if self.run.ending in (Ending.SUCCESS, Ending.INTERRUPT):
+            self._find("UNCOVERED_MISHANDLED", *self._ids(known))
+        if self.run.ending is Ending.SUCCESS:
+            self._find("SUCCESS_OVER_OPEN_INTERRUPT", *self._ids([n for n in lost if n not in known]))
+
+    def _known_among(self, lost: list[int]) -> list[int]:
+        """Which the producer could tell to be open: their call is in the messages, or they had been asked again before.
+
+        One that keeps nothing between runs has no duty here (spec 1.0, patterns/interrupt-resume).
+        """
+        calls = self.run.input.calls if self.run.input is not None else NOTHING
+        again = {each.interrupt.id for each in self.before.raised if each.state is State.MOVED}
+        asked = {n: self.raised[n].interrupt for n in lost}
+        return [n for n, each in asked.items() if each.tool_call_id in calls or each.id in again]
+
+    # What it adds up to
+
+    def thread(self) -> Thread:
+        """The thread after this run."""
+        asked = self._asked()
+        has_open = any(each.state is State.OPEN for each in self.raised)
+        after = self.before._replace(
+            paused_run=self.run.run_id if asked else self.before.paused_run,
+            raised=tuple(_worth_keeping(self.raised)),
+            results=self.evidence.results(asked)[-_MOST_RESULTS:],
+            same_set=self.same_set if has_open else 0,
+            refusals=self._refusals() if has_open else (0, ""),
+            runs=self._runs(),
+        )
+        self._find_loop(after)
+        return after
+
+    def _asked(self) -> tuple[Interrupt, ...]:
+        return tuple(each.interrupt for each in self.raised[len(self.before.raised) :])
+
+    def _runs(self) -> tuple[str, ...]:
+        """One that was refused never began: it may be sent again under its id."""
+        counted = () if self.run.ending is Ending.REFUSED else (self.run.run_id,)
+        return (*self.before.runs, *counted)[-_MOST_RUNS:]
+
+    def _refusals(self) -> tuple[int, str]:
+        """How many runs in a row failed alike. One that asks the same again has got nowhere, and is not counted."""
+        number, refusal = self.before.refusals
+        asks_the_same = self.same_set > max(self.before.same_set, 1)
+        if (self.is_past and not asks_the_same) or (self.is_failed and self.evidence.states):
+            return 0, ""
+        if not self.is_failed:
+            return number, refusal
+        said = self.run.error_code or self.run.reason or ""
+        return (number + 1 if said == refusal else 1), said
+
+    def _find_loop(self, after: Thread) -> None:
+        goes_round = self.is_failed and after.refusals[0] >= LOOP
+        asks_again = after.paused_run == self.run.run_id and after.same_set >= LOOP
+        if goes_round or asks_again:
+            self._find("REINTERRUPT_LOOP", *(each.interrupt.id for each in after.open()))
+
+    def link(self, link: Link) -> Link:
+        """The whole of how the run hangs in its thread: what it took up by an answer, or by asking again."""
+        answered = [self.raised[n] for n in self.sent]
+        taken_up = [each for each in answered if each.state is not State.OPEN]
+        taken_up += [self.raised[n] for n in (*self.evidence.presumed, *self.moved)]
+        resumed = link.resumes_run_id or next((each.run_id for each in reversed(taken_up)), None)
+        closed = {(each.run_id, each.interrupt.id) for each in answered if each.state is State.CLOSED}
+        return Link(
+            resumes_run_id=resumed,
+            answers=tuple(dict.fromkeys(each.interrupt.id for each in taken_up if each.run_id == resumed)),
+            decided=tuple(each for each in link.decided if (each.run_id, each.interrupt_id) in closed),
+            executed=self.evidence.executed,
+            bypassed=self.evidence.bypassed,
+            asked=self._asked(),
+            findings=(*link.findings, *self.found),
+        )
+
+
+def _is_under_way(raised: Raised, run_id: str) -> bool:
+    return raised.answered_by == run_id and raised.state is State.SENT
+
+
+def asks(run: RunSeen) -> bool:
+    """Whether it stopped to ask; what a broken or failed stream was about to ask, it did not."""
+    if run.ending is Ending.SUCCESS:  # with calls to the client's own tools that the policy calls waits
+        return run.cause in WAITING
+    return run.ending is Ending.INTERRUPT or _had_finished(run)
+
+
+def _had_finished(run: RunSeen) -> bool:
+    """Whether its RUN_ERROR came after its RUN_FINISHED."""
+    return run.is_late and run.ending is Ending.ERROR
+
+
+def _completed(interrupt: Interrupt, before: Interrupt) -> Interrupt:
+    """What is asked again, with what was said of it the first time: a run may not see its call a second time."""
+    return interrupt._replace(
+        tool_call_id=interrupt.tool_call_id or before.tool_call_id,
+        tool=interrupt.tool or before.tool,
+        raised_by=interrupt.raised_by or before.raised_by,
+        owner=interrupt.owner or before.owner,
+        due=interrupt.due or before.due,
+    )
+
+
+class _Origins:
+    """Which earlier interrupt a new one is, asked again: that of the same id, else that of the same call."""
+
+    def __init__(self, raised: list[Raised], run_id: str, ran: frozenset[int]) -> None:
+        self._by_id: dict[str, int] = {}
+        self._by_call: dict[str, int] = {}
+        for place, each in enumerate(raised):
+            if place in ran:
+                continue  # its call came back: asked again, it is another question
+            if each.state in UNSETTLED or (each.answered_by == run_id and each.state is State.CLOSED):
+                self._by_id[each.interrupt.id] = place
+            if each.state in _ASKS and each.interrupt.tool_call_id is not None:
+                self._by_call[each.interrupt.tool_call_id] = place
+
+    def of(self, interrupt: Interrupt) -> int | None:
+        by_call = self._by_call.get(interrupt.tool_call_id) if interrupt.tool_call_id is not None else None
+        return self._by_id.get(interrupt.id, by_call)
+
+
+def _worth_keeping(raised: list[Raised]) -> Iterator[Raised]:
+    """What may still matter: what is not settled, and everything of the last runs that asked."""
+    last = set(list(dict.fromkeys(each.run_id for each in raised))[-_MOST_ASKING:])
+    kept = [each for each in raised if each.state in UNSETTLED or each.run_id in last]
+    yield from kept[-_MOST_RAISED:]
