@@ -123,6 +123,7 @@ CARDS = (
     Card("R86", "LATE_ANSWER", P, NOTE, "an answer to something that has expired", before=MUST),
     Card("R91", "NO_DEADLINE", A, NOTE, "an interrupt without expiresAt or due"),
     Card("R96", "LOST_INTERRUPT", P, WARN, "never answered, and no longer asked for"),
+    Card("R97", "THREAD_TOO_LONG", A, NOTE, "more open interrupts than this reader keeps; the oldest are forgotten"),
 )  # fmt: skip
 
 BY_NAME = {card.name: card for card in CARDS}

@@ -6,7 +6,7 @@ again is not lost. `ledger` takes them; nothing here outlives a run.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from stopcause.agui import resumes
 from stopcause.agui.findings import Finding, found
@@ -151,15 +151,17 @@ class Turn:
     def thread(self) -> Thread:
         """The thread after this run."""
         asked = self._asked()
+        kept = _worth_keeping(self.raised)
         has_open = any(each.state is State.OPEN for each in self.raised)
         after = self.before._replace(
             paused_run=self.run.run_id if asked else self.before.paused_run,
-            raised=tuple(_worth_keeping(self.raised)),
+            raised=tuple(kept[-_MOST_RAISED:]),
             results=self.evidence.results(asked)[-_MOST_RESULTS:],
             same_set=self.same_set if has_open else 0,
             refusals=self._refusals() if has_open else (0, ""),
             runs=self._runs(),
         )
+        self._find("THREAD_TOO_LONG", *(each.interrupt.id for each in kept[:-_MOST_RAISED] if each.state in UNSETTLED))
         self._find_loop(after)
         return after
 
@@ -252,8 +254,7 @@ class _Origins:
         return self._by_id.get(interrupt.id, by_call)
 
 
-def _worth_keeping(raised: list[Raised]) -> Iterator[Raised]:
+def _worth_keeping(raised: list[Raised]) -> list[Raised]:
     """What may still matter: what is not settled, and everything of the last runs that asked."""
     last = set(list(dict.fromkeys(each.run_id for each in raised))[-_MOST_ASKING:])
-    kept = [each for each in raised if each.state in UNSETTLED or each.run_id in last]
-    yield from kept[-_MOST_RAISED:]
+    return [each for each in raised if each.state in UNSETTLED or each.run_id in last]

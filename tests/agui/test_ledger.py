@@ -323,7 +323,8 @@ def test_a_thread_has_an_end_however_much_is_asked_and_told(monkeypatch: pytest.
     ledger = Ledger()
     for number in range(1, 100):
         asks = tuple(asked(f"i-{number}-{place}", f"c-{number}-{place}") for place in range(10))
-        ledger.ended(run(f"r{number}", asks=asks, results=tuple(f"x-{number}-{place}" for place in range(10))))
+        link = ledger.ended(run(f"r{number}", asks=asks, results=tuple(f"x-{number}-{place}" for place in range(10))))
+        assert ("THREAD_TOO_LONG" in names(link.findings)) is (number > 5)
 
     thread = ledger.threads[THREAD]
 
