@@ -101,20 +101,23 @@ def _new_results(thread: Thread, run: RunSeen) -> Iterator[Result]:
 
 
 def _came_back(thread: Thread, run: RunSeen, new: tuple[Result, ...]) -> Iterator[_Came]:
-    """For each call, the last interrupt of an earlier run that stands for it."""
+    """For each call, what the last run before this one asked of it: perhaps more than one question."""
     events_before = {each.tool_call_id for each in thread.results if each.is_event}
     before = {each.tool_call_id for each in thread.results}
     events = {each.tool_call_id for each in new if each.is_event}
     calls = {each.tool_call_id for each in new}
-    last: dict[str, int] = {}
-    for place, each in enumerate(thread.raised):
-        call = each.interrupt.tool_call_id
-        if call is not None and call in calls and each.state is not State.MOVED and each.run_id != run.run_id:
-            last[call] = place
-    for call, place in last.items():
-        raised = thread.raised[place]
-        is_first = raised.state in _UNDECIDED or call not in before
-        yield _Came(place, raised, is_first, call in events and call in events_before)
+    asked = [
+        (place, each, call)
+        for place, each in enumerate(thread.raised)
+        if (call := each.interrupt.tool_call_id) in calls
+        and each.state is not State.MOVED
+        and each.run_id != run.run_id
+    ]
+    last = {call: each.run_id for _, each, call in asked}
+    for place, each, call in asked:
+        if each.run_id == last[call]:
+            is_first = each.state in _UNDECIDED or call not in before
+            yield _Came(place, each, is_first, call in events and call in events_before)
 
 
 def _is_allowed(raised: Raised) -> bool:

@@ -73,7 +73,7 @@ def begun(thread: Thread, run: Begun) -> tuple[Thread, Link]:
     raised = list(thread.raised)
     for place, entry in matched.taken.items():
         raised[place] = raised[place]._replace(state=State.SENT, answer=entry, answered_by=run.run_id)
-    faults = resumes.faults_of(thread, matched, run.input, run.at, run.mode)
+    faults = (*run.input.findings, *resumes.faults_of(thread, matched, run.input, run.at, run.mode))
     moved_on = thread._replace(raised=tuple(raised))
     return moved_on, _link(moved_on, matched)._replace(findings=faults)
 

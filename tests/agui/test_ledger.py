@@ -8,7 +8,7 @@ import pytest
 
 from stopcause.agui import ledger as ledgers
 from stopcause.agui import turns
-from stopcause.agui.findings import names
+from stopcause.agui.findings import found, names
 from stopcause.agui.ledger import Ledger, begun, ended
 from stopcause.agui.values import Begun, Decided, Entry, Input, Result, RunSeen, Thread
 from stopcause.agui.words import Channel, Ending, State
@@ -117,6 +117,22 @@ def test_a_call_without_leave_is_bypassed_and_no_longer_open() -> None:
     assert states(ledger) == {("r1", "i-1"): "bypassed"}
     assert links[1].bypassed == (("r1", "i-1"),)
     assert links[1].executed == ()
+
+
+def test_two_questions_about_one_call_both_want_an_answer() -> None:
+    both = run("r1", asks=(asked("i-1", "tc-1"), asked("i-2", "tc-1")))
+    ledger, links = after(both, run("r2", Ending.SUCCESS, yes("i-2"), results=("tc-1",)))
+
+    assert states(ledger) == {("r1", "i-1"): "bypassed", ("r1", "i-2"): "closed"}
+    assert (links[1].bypassed, links[1].executed) == ((("r1", "i-1"),), (("r1", "i-2"),))
+    assert "ACTION_WITHOUT_ANSWER" in names(links[1].findings)
+
+
+def test_what_is_wrong_with_an_input_itself_is_said_of_its_run() -> None:
+    malformed = found("ENTRY_MALFORMED", "resume.0")
+    _, links = after(ASKS, run("r2", Ending.ERROR, input=Input(THREAD, "r2", findings=(malformed,))))
+
+    assert malformed in links[1].findings
 
 
 def test_an_id_that_a_run_gives_twice_is_asked_once() -> None:
