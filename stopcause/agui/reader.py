@@ -11,7 +11,7 @@ SSE and NDJSON are read as they come and keep nothing; a document has to be read
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import chain
 from json import JSONDecodeError
@@ -44,7 +44,7 @@ _LONGEST_BEGINNING = 65_536  # bytes, within which the first line tells the form
 _STATUSES = range(100, 600)
 _AROUND = 8  # levels of a document around an event
 _PARTS = frozenset({"input", "events", "sent_at", "http_status"})
-_LINE = re.compile(rb"\s*([^\r\n]*)([\r\n]?)")  # the first with something in it, and whether it ends here
+_END = re.compile(rb"[\r\n]")
 _FIELD = re.compile(rb"(?:data|event|id|retry)?:|data$")  # of SSE; what begins with a colon is a comment
 _OPENED = re.compile(rb"[\[{,:]\s*$")  # so ends the first line of an object that goes on over several
 _EXCHANGE = re.compile(rb'\s*\{\s*"(?:input|events|exchanges|sent_at|http_status)"')
@@ -123,13 +123,12 @@ class _Events:
 
 def _rows_of_file(file: BinaryIO) -> Iterator[_Row]:
     chunks = _chunks(file)
-    begun = _beginning(chunks).removeprefix(BOM)
-    for magic, message in _NO_TEXT.items():
-        if begun.startswith(magic):
-            raise InputError(message)
+    begun = _beginning(chunks)
+    if (magic := next(filter(begun.startswith, _NO_TEXT), None)) is not None:
+        raise InputError(_NO_TEXT[magic])
     chunks = chain([begun], chunks)
-    line, end = _LINE.match(begun).groups()  # type: ignore[union-attr]  # it matches anything
-    if line.startswith(b"[") or (line.startswith(b"{") and end and _OPENED.search(line)):
+    line, *more = _END.split(begun.lstrip(), maxsplit=1)
+    if line.startswith(b"[") or (line.startswith(b"{") and more and _OPENED.search(line)):
         return _rows(_document(chunks))
     if line.startswith(b"{"):
         return _rows_of_lines(chunks)
@@ -145,11 +144,11 @@ def _chunks(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _beginning(chunks: Iterator[bytes]) -> bytes:
-    """As many chunks as it takes to see the first line."""
+    """As many chunks as it takes to see the first line that has something in it."""
     begun = b""
     for chunk in chunks:
-        begun += chunk
-        if len(begun) >= _LONGEST_BEGINNING or _LINE.match(begun)[2]:  # type: ignore[index]  # it matches anything
+        begun = (begun + chunk).removeprefix(BOM)
+        if len(begun) >= _LONGEST_BEGINNING or _END.search(begun.lstrip()):
             break
     return begun
 
@@ -168,31 +167,28 @@ def _rows_of_lines(chunks: Iterator[bytes]) -> Iterator[_Row]:
             number += 1
             yield from _rows_of_line(line, number)
     for line in lines.end():
-        for row in _rows_of_line(line, number + 1):
-            yield row._replace(is_tail=True) if isinstance(row, Unreadable) else row
+        rows = list(_rows_of_line(line, number + 1))
+        for row in rows:  # an exchange that breaks off has a head beside it, and is no tail of a stream
+            yield row._replace(is_tail=True) if len(rows) == 1 and isinstance(row, Unreadable) else row
 
 
-def _rows_of_line(line: bytes, number: int) -> Iterator[_Row]:
+def _rows_of_line(line: bytes, number: int) -> Iterable[_Row]:
     """An event, or the head of an exchange and those events that are in its own line."""
     if not is_filled(line):
-        return iter(())
-    if len(line) > LARGEST:
-        _refuse_exchange(line, f"line {number}: more than {LARGEST // _MB} MB; write its events in lines after it")
-        return iter([Unreadable("FRAME_TOO_LARGE", type_of(line), LARGEST + 1)])
-    if type_of(line):
-        return iter([read_event(line)])
+        return ()
+    if len(line) <= LARGEST:
+        return (read_event(line),) if type_of(line) else _rows_of_parts(line)
+    if _EXCHANGE.match(line):
+        raise InputError(f"line {number}: more than {LARGEST // _MB} MB; write its events in lines after it")
+    return (Unreadable("FRAME_TOO_LARGE", type_of(line), LARGEST + 1),)
+
+
+def _rows_of_parts(line: bytes) -> Iterable[_Row]:
     try:
         return _rows(read_json(line, around=_AROUND))
     except ValueError as error:
         row = unreadable(line, error)
-    _refuse_exchange(line, f"line {number}: an exchange that is no whole JSON; take the line out")
-    return iter([row])
-
-
-def _refuse_exchange(line: bytes, message: str) -> None:
-    """An exchange cannot be passed over like an event: it would look as if the one before it were at fault."""
-    if _EXCHANGE.match(line):
-        raise InputError(message)
+    return (_Head(), row) if _EXCHANGE.match(line) else (row,)  # what stands before an exchange is not at fault
 
 
 # Documents -----------------------------------------------------------------------------------------------------------

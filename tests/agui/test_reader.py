@@ -278,8 +278,16 @@ def test_a_document_that_is_too_large_says_what_to_write(monkeypatch: pytest.Mon
     assert "more than 1 MB; write NDJSON" in refused(json.dumps([{"input": INPUT, "events": [{"a": MARK}] * 50_000}]))
 
 
-def test_an_exchange_that_cannot_be_read_is_no_event_of_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert refused(lines(INPUT, A) + f'{{"input": {{"a": "{MARK}"').startswith("line 3: an exchange")
+@pytest.mark.parametrize("rest", ["", lines(B)], ids=["at the end", "before others"])
+def test_an_exchange_that_cannot_be_read_is_one_of_its_own(rest: str) -> None:
+    broken = f'{{"input": {{"a": "{MARK}"'
+    unreadable = Unreadable("FRAME_UNREADABLE", None, len(broken))
+    after = [B] if rest else []
+    assert read(lines(INPUT, A) + broken + "\n" + rest) == [Read(INPUT, [A]), Read(None, [unreadable, *after])]
+    assert read(lines(INPUT, A) + broken) == [Read(INPUT, [A]), Read(None, [unreadable])]
+
+
+def test_an_exchange_that_is_too_large_for_a_line_says_what_to_write(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "LARGEST", 1_000_000)
     large = lines({"input": INPUT, "events": [{"type": "RAW", "event": MARK}] * 30_000})
     assert refused(lines(A) + "\n" + large).startswith("line 3: more than 1 MB; write its events in lines after it")
