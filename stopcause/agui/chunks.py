@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from stopcause.agui.items import CALL, MESSAGE, REASONING, ROOT, Blame, Family, key_of
+from stopcause.agui.items import CALL, MESSAGE, REASONING, ROOT, Blame, Family
 
 Made = dict[str, Any]
 _MOST_LANES = 1000
@@ -107,8 +107,8 @@ class Chunks:
         if len(self.lanes) >= _MOST_LANES:
             self._blame("TOO_MANY")
             return ended
-        name = key_of(event[form.family.field])
-        self.lanes[owner] = Lane(form, event[form.family.field], _said(form, event))
+        name = event[form.family.field]
+        self.lanes[owner] = Lane(form, name, _said(form, event))
         kept = {field: event[field] for field in (*form.told, "subagentRunId") if event.get(field) is not None}
         return [*ended, {"type": form.start, form.family.field: name, **form.fixed, **kept}]
 
@@ -117,7 +117,7 @@ class Chunks:
         if lane is None:
             return []
         tag = {} if owner is ROOT else {"subagentRunId": owner}
-        return [{"type": lane.form.end, lane.form.family.field: key_of(lane.id), **tag}]
+        return [{"type": lane.form.end, lane.form.family.field: lane.id, **tag}]
 
     def _lane_of(self, form: Form, name: str | None, tag: str | None) -> str | None:
         """An id goes on where it is open; without one a tag says where, else the parent's lane, else the only one."""

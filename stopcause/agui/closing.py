@@ -15,9 +15,8 @@ from stopcause.agui import endings, interrupts
 from stopcause.agui.course import Course, End, Event, Moment
 from stopcause.agui.findings import BY_NAME, Finding, found
 from stopcause.agui.ids import word_or_none
-from stopcause.agui.items import key_of
 from stopcause.agui.modes import mode_of
-from stopcause.agui.shapes import OUTCOMES, USAGE, WHOLE
+from stopcause.agui.shapes import OUTCOMES, USAGE, WHOLE, key_of
 from stopcause.agui.values import Interrupt, Json, RunSeen, Usage
 from stopcause.agui.words import Channel, Ending, Level, Mode
 from stopcause.receipts.identifiers import display_name

@@ -12,9 +12,9 @@ from typing import Any, ClassVar, NamedTuple
 
 from stopcause.agui import interrupts, items
 from stopcause.agui.chunks import FORMS, Chunks
-from stopcause.agui.items import ACTIVITY, CALL, MESSAGE, MOST, REASONING, SPAN, Items, key_of
+from stopcause.agui.items import ACTIVITY, CALL, MESSAGE, MOST, REASONING, SPAN, Items
 from stopcause.agui.modes import Declared
-from stopcause.agui.shapes import EVENTS, SUSPENDED, Shape, faults, is_fit
+from stopcause.agui.shapes import EVENTS, SUSPENDED, Shape, faults, is_fit, key_of, shortened
 from stopcause.agui.shapes import MESSAGE as A_MESSAGE
 from stopcause.agui.times import read_timestamp
 from stopcause.agui.values import Input, Interrupt, Json, Result, Usage
@@ -125,7 +125,7 @@ class Course:
         known = self.found.setdefault(name, {})
         for each in ids:
             if len(known) < _MOST_IDS:
-                known[each] = None
+                known[key_of(each)] = None
 
     def blind(self) -> None:
         """From here on nobody knows what is open: an event that may have opened or closed something was not seen."""
@@ -149,8 +149,10 @@ class Course:
 
     def take(self, kind: str, event: Event) -> None:
         """One event inside the run."""
-        if not self.is_sound(event, EVENTS[kind], kind):
+        shape = EVENTS[kind]
+        if not self.is_sound(event, shape, kind):
             return
+        event = shortened(event, shape)
         if self.chunks.lanes:
             self.make(self.chunks.before(kind, event))
         if kind in _PROGRESS:
@@ -187,11 +189,8 @@ class Course:
         self.items.open(REASONING, event["messageId"], event.get("subagentRunId"))
 
     def _encrypted(self, event: Event) -> None:
-        family = CALL if event["subtype"] == "tool-call" else MESSAGE
-        tag = event.get("subagentRunId")
-        self.items.agree(family, event["entityId"], tag)
-        if family is MESSAGE:
-            self.items.agree(REASONING, event["entityId"], tag)
+        families = (CALL,) if event["subtype"] == "tool-call" else (MESSAGE, REASONING)
+        self.items.agree(event["entityId"], event.get("subagentRunId"), *families)
 
     def _chunk(self, event: Event) -> None:
         self.make(self.chunks.take(event["type"], event))
@@ -201,8 +200,8 @@ class Course:
     # Calls ---------------------------------------------------------------------------------------------------------
 
     def _call_starts(self, event: Event) -> None:
-        name, call = event["toolCallName"], key_of(event["toolCallId"])
-        self.items.open(CALL, event["toolCallId"], event.get("subagentRunId"), event.get("parentMessageId"))
+        name, call = event["toolCallName"], event["toolCallId"]
+        self.items.open(CALL, call, event.get("subagentRunId"), event.get("parentMessageId"))
         if call in self.calls or not self._has_room(self.calls):
             return
         self.calls[call] = display_name(name)
@@ -210,8 +209,8 @@ class Course:
             self.frontend[call] = name
 
     def _result(self, event: Event) -> None:
-        call, message = key_of(event["toolCallId"]), key_of(event["messageId"])
-        self.items.belongs(MESSAGE, event["messageId"], event.get("subagentRunId"))
+        call, message = event["toolCallId"], event["messageId"]
+        self.items.belongs(MESSAGE, message, event.get("subagentRunId"))
         if call in self.results or self._has_room(self.results):
             told = [each for each in self.results.get(call, ()) if each.is_event and each.message_id != message]
             self.results[call] = [*told[:_MOST_IDS], Result(call, message)]
@@ -221,9 +220,9 @@ class Course:
         said = message.get("toolCallId") if message["role"] == "tool" else None
         if not isinstance(said, str) or (self.given is not None and said in self.given.answered):
             return
-        call, name = key_of(said), message.get("id")
+        call = key_of(said)
         if call not in self.results and self._has_room(self.results):
-            self.results[call] = [Result(call, key_of(name) if isinstance(name, str) else None, is_event=False)]
+            self.results[call] = [Result(call, message["id"], is_event=False)]
             self._progresses()
 
     # Snapshots -----------------------------------------------------------------------------------------------------
@@ -232,8 +231,8 @@ class Course:
         for message in event["messages"]:
             if isinstance(message, dict):
                 if self.is_sound(message, A_MESSAGE, "message"):
-                    self._restate(message, is_final=True)
-                    self._result_in_snapshot(message)
+                    self._restate(shortened(message, A_MESSAGE), is_final=True)
+                    self._result_in_snapshot(shortened(message, A_MESSAGE))
             else:
                 self.blame("MALFORMED", "MESSAGES_SNAPSHOT.messages")
         last = event["messages"][-1] if event["messages"] else None
@@ -245,7 +244,7 @@ class Course:
         messages = echo.get("messages") if isinstance(echo, dict) else None
         for message in messages if isinstance(messages, list) else ():
             if isinstance(message, dict) and is_fit(message, A_MESSAGE):
-                self._restate(message, is_final=False)
+                self._restate(shortened(message, A_MESSAGE), is_final=False)
 
     def _restate(self, message: Event, *, is_final: bool) -> None:
         """A message that is there as a whole. Whose it is, and so its calls, it says itself."""
@@ -254,8 +253,9 @@ class Course:
         calls = message.get("toolCalls")
         for call in calls if isinstance(calls, list) else ():
             if isinstance(call, dict) and isinstance(call.get("id"), str):
-                self.items.belongs(CALL, call["id"], owner, is_final=is_final)
-                self._name(key_of(call["id"]), call.get("function"))
+                name = key_of(call["id"])
+                self.items.belongs(CALL, name, owner, is_final=is_final)
+                self._name(name, call.get("function"))
 
     def _name(self, call: str, function: Json) -> None:
         name = function.get("name") if isinstance(function, dict) else None
@@ -281,7 +281,7 @@ class Course:
         asked = (outcome.get("interruptIds") if sound else None) or ()
         if waits and len(self.suspended) < interrupts.MOST:
             room = interrupts.MOST - sum(map(len, self.suspended.values()))
-            self.suspended[name] = tuple(asked[:room])
+            self.suspended[name] = tuple(map(key_of, asked[:room]))
 
     def _custom(self, event: Event) -> None:
         if event["name"] in interrupts.ASKING:
@@ -324,7 +324,7 @@ class Course:
         "SUBAGENT_ERROR": lambda it, event: it.items.subagent_ends(event["subagentRunId"], "failed"),
         "MESSAGES_SNAPSHOT": _messages,
         "ACTIVITY_SNAPSHOT": _activity,
-        "ACTIVITY_DELTA": lambda it, event: it.items.agree(ACTIVITY, event["messageId"], event.get("subagentRunId")),
+        "ACTIVITY_DELTA": lambda it, event: it.items.agree(event["messageId"], event.get("subagentRunId"), ACTIVITY),
         "CUSTOM": _custom,
         **dict.fromkeys(FORMS, _chunk),
     }

@@ -17,8 +17,8 @@ from datetime import datetime
 from typing import NamedTuple
 
 from stopcause.agui import ids, times
-from stopcause.agui.items import Blame, key_of
-from stopcause.agui.shapes import INTERRUPT, faults, is_fit
+from stopcause.agui.items import Blame
+from stopcause.agui.shapes import INTERRUPT, faults, is_fit, key_of
 from stopcause.agui.values import Interrupt, Json
 from stopcause.agui.words import Channel
 from stopcause.receipts.identifiers import is_identifier
@@ -110,11 +110,11 @@ def _read(value: Mapping[str, Json], channel: Channel, instead: str) -> Ask:
     schema, digest = _schema(value.get("responseSchema"))
     raised_by = value.get("subagentRunId")
     interrupt = Interrupt(
-        id=name,
+        id=key_of(name),
         kind=_kind(value, call_id),
         channel=channel,
         tool_call_id=call_id,
-        raised_by=raised_by if isinstance(raised_by, str) and raised_by else None,
+        raised_by=key_of(raised_by) if isinstance(raised_by, str) and raised_by else None,
         expires_at=expires_at,
         is_expiry_unreadable=expiry is not None and expires_at is None,
         owner=_owner(ours.get("owner")),

@@ -2,19 +2,17 @@
 
 Sources: spec 1.0, basic/patterns/streaming (open, content, close), events/lifecycle (steps, what RUN_FINISHED wants
 closed), events/subagents (attribution and its own lifecycle), events/reasoning (spans and messages are two). What is
-wrong is said by its name and the ids that it is about. Only ids are kept, and so many of them.
+wrong is said by its name and the ids that it is about. Only ids are kept, so many of them, and none that is very long.
 """
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from stopcause.agui.values import Subagents
 
 MOST = 10_000
-_LONGEST = 512
 ROOT = None  # the owner of what has no `subagentRunId`: the parent agent
 
 Blame = Callable[..., None]  # the name of a finding, and ids
@@ -34,13 +32,6 @@ REASONING = Family("reasoning", "messageId", "reasoning")
 SPAN = Family("span", "messageId", "reasoning")  # a span and the message inside it may share an id, and then an owner
 STEP = Family("step", "stepName", "step")
 ACTIVITY = Family("activity", "messageId", "activity")
-
-
-def key_of(name: str) -> str:
-    """An id as it is kept: one that is longer than any that people make is a hash of itself."""
-    if len(name) <= _LONGEST:
-        return name
-    return f"sha256:{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 class Items:
@@ -63,55 +54,55 @@ class Items:
 
     def open(self, family: Family, name: str, tag: str | None, parent: str | None = None) -> None:
         """An item begins. `parent`: the message that carries a call, whose owner is the call's."""
-        key, opened = key_of(name), self._open[family.name]
-        if key in opened:
+        opened = self._open[family.name]
+        if name in opened:
             self._blame("UNBALANCED", name)
-        self._own(family, key, tag, parent)
+        self._own(family, name, tag, parent)
         if self._has_room(opened):
-            opened[key] = None
+            opened[name] = None
 
     def goes_on(self, family: Family, name: str, tag: str | None) -> None:
         """Content of an item that is open."""
-        if name not in self._open[family.name] and key_of(name) not in self._open[family.name]:
+        if name not in self._open[family.name]:
             self._blame("UNBALANCED", name)
         elif tag is not None:
-            self.agree(family, name, tag)
+            self.agree(name, tag, family)
 
     def close(self, family: Family, name: str, tag: str | None) -> None:
         """An item ends. Its owner stays: it may be opened again, and stays whose it was."""
         self.goes_on(family, name, tag)
-        self._open[family.name].pop(key_of(name), None)
+        self._open[family.name].pop(name, None)
 
-    def agree(self, family: Family, name: str, tag: str | None) -> None:
-        """Something says whose an item is. Nothing said agrees with every owner."""
-        owners = self._owners[family.owners]
-        key = key_of(name)
-        if tag is not None and key in owners and owners[key] != tag:
+    def agree(self, name: str, tag: str | None, *families: Family) -> None:
+        """Something says whose an item is, of the first of these that know it. Nothing said agrees with every owner."""
+        owners = next((each for family in families if name in (each := self._owners[family.owners])), {})
+        if tag is not None and owners.get(name, tag) != tag:
             self._blame("ATTRIBUTION_MISMATCH", name)
 
     def belongs(self, family: Family, name: str, owner: str | None, *, is_final: bool = True) -> None:
         """An item is there as a whole, with this owner. Not `is_final`: where nobody said another before."""
-        owners, key = self._owners[family.owners], key_of(name)
-        if is_final or key not in owners:
-            self._keep(owners, key, owner)
-
-    def _own(self, family: Family, key: str, tag: str | None, parent: str | None) -> None:
         owners = self._owners[family.owners]
-        carrier = self._owners[MESSAGE.name]
-        carried = parent is not None and key_of(parent) in carrier
-        owner = tag if tag is not None or not carried else carrier[key_of(parent or "")]
-        if carried and owner != carrier[key_of(parent or "")]:
-            self._blame("ATTRIBUTION_MISMATCH", key)
-        elif key not in owners:
-            self._keep(owners, key, owner)
-        elif (tag is not None or carried) and owners[key] != owner:
-            self._blame("ATTRIBUTION_MISMATCH", key)
+        if is_final or name not in owners:
+            self._keep(owners, name, owner)
+
+    def _own(self, family: Family, name: str, tag: str | None, parent: str | None) -> None:
+        """Whose an item is shows when it begins: its tag says it, else the message that carries it."""
+        owners, carriers = self._owners[family.owners], self._owners[MESSAGE.owners]
+        if parent in carriers:
+            self.agree(parent, tag, MESSAGE)
+            tag, is_said = carriers[parent], True
+        else:
+            is_said = tag is not None
+        if name not in owners:
+            self._keep(owners, name, tag)
+        elif is_said and owners[name] != tag:
+            self._blame("ATTRIBUTION_MISMATCH", name)
 
     # Steps ---------------------------------------------------------------------------------------------------------
 
     def step_starts(self, name: str, owner: str | None) -> None:
         """A step begins. Two owners may each have one of this name."""
-        key = (owner, key_of(name))
+        key = (owner, name)
         if key in self._steps:
             self._blame("STEP_UNBALANCED", name)
         if self._has_room(self._steps):
@@ -119,7 +110,7 @@ class Items:
 
     def step_ends(self, name: str, owner: str | None) -> None:
         """A step ends, by whoever began it."""
-        key = (owner, key_of(name))
+        key = (owner, name)
         if key not in self._steps:
             self._blame("STEP_UNBALANCED", name)
         self._steps.pop(key, None)
@@ -128,19 +119,17 @@ class Items:
 
     def subagent_starts(self, name: str, parent: str | None) -> None:
         """An invocation is announced: once in a run, under a parent that was."""
-        key = key_of(name)
-        if key in self._subagents or (parent is not None and key_of(parent) not in self._subagents):
+        if name in self._subagents or (parent is not None and parent not in self._subagents):
             self._blame("SUBAGENT_LIFECYCLE", name)
         if self._has_room(self._subagents):
-            self._subagents[key] = "active"
+            self._subagents[name] = "active"
 
     def subagent_ends(self, name: str, how: str) -> None:
         """An invocation ends: `finished`, `failed`, or `suspended`."""
-        key = key_of(name)
-        if self._subagents.get(key) != "active":
+        if self._subagents.get(name) != "active":
             self._blame("SUBAGENT_LIFECYCLE", name)
-        if key in self._subagents or self._has_room(self._subagents):
-            self._subagents[key] = how
+        if name in self._subagents or self._has_room(self._subagents):
+            self._subagents[name] = how
 
     def subagents(self) -> Subagents:
         """How many there are, by how they ended."""
@@ -169,8 +158,8 @@ class Items:
         self._blame("TOO_MANY")
         return False
 
-    def _keep(self, owners: dict[str, str | None], key: str, owner: str | None) -> None:
+    def _keep(self, owners: dict[str, str | None], name: str, owner: str | None) -> None:
         """The oldest owners give way: what they owned has long been over."""
-        if key not in owners and len(owners) >= MOST:
+        if name not in owners and len(owners) >= MOST:
             del owners[next(iter(owners))]
-        owners[key] = owner
+        owners[name] = owner

@@ -7,6 +7,7 @@ asked to be strings: a word that is not known is unrecognised material, not a ma
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
@@ -27,12 +28,14 @@ class Shape(NamedTuple):
     """What must be there, of which types each field is where it is there, and of which the entries of its lists are.
 
     `old_nulls` are optional fields that SDKs before 1.0 wrote as null; the reference client reads them as left out.
+    `ids` are the fields that name something that a run has.
     """
 
     required: frozenset[str]
     kinds: Mapping[str, Kinds]
     entries: Mapping[str, Kinds]
     old_nulls: frozenset[str]
+    ids: tuple[str, ...]
 
 
 class Fault(NamedTuple):
@@ -55,13 +58,19 @@ _ENTRIES: Fields = {
     "interruptIds": TEXT,
     "content": OBJECT,
 }
+_IDS = frozenset(
+    {"id", "messageId", "toolCallId", "stepName", "subagentRunId", "entityId", "parentMessageId", "parentSubagentRunId"}
+)
+_LONGEST_ID = 512
 _NONE: Fields = {}
 
 
 def _shape(required: Fields, optional: Fields = _NONE, *, old_nulls: tuple[str, ...] = ()) -> Shape:
     kinds = {**required, **optional}
     entries = {name: _ENTRIES[name] for name, kind in kinds.items() if list in kind and name in _ENTRIES}
-    return Shape(frozenset(required), kinds, entries, frozenset(old_nulls))
+    return Shape(
+        frozenset(required), kinds, entries, frozenset(old_nulls), tuple(name for name in kinds if name in _IDS)
+    )
 
 
 # `subagentRunId` on an event that cannot have one is passed over, but for null, which the texts forbid everywhere.
@@ -194,3 +203,19 @@ def _is_of(field: Json, kinds: Kinds) -> bool:
 def _has_only(entries: Json, kinds: Kinds) -> bool:
     """Whether a list has entries of these types only. What is no list is not for here."""
     return not isinstance(entries, list) or all(type(each) in kinds for each in entries)
+
+
+def key_of(name: str) -> str:
+    """An id as it is kept: one that is longer than any that people make is a hash of itself."""
+    if len(name) <= _LONGEST_ID:
+        return name
+    return f"sha256:{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+
+def shortened(value: Mapping[str, Json], shape: Shape) -> Mapping[str, Json]:
+    """The same with ids that can be kept. Its fields are of their types."""
+    for name in shape.ids:
+        said = value.get(name)
+        if said is not None and len(said) > _LONGEST_ID:
+            return {**value, **{each: key_of(value[each]) for each in shape.ids if value.get(each) is not None}}
+    return value
