@@ -54,8 +54,9 @@ class Asked(NamedTuple):
 def findings_of(asked: Asked) -> tuple[Finding, ...]:
     """Each once, with all ids that it is about, after what is wrong with the input's own shape."""
     ids: dict[str, dict[str, None]] = defaultdict(dict)
-    for name, each in _faults(asked._replace(given=without_old_channel(asked.thread, asked.given))):
-        ids[name].update({each: None} if each else {})
+    with schemas.one_budget():
+        for name, each in _faults(asked._replace(given=without_old_channel(asked.thread, asked.given))):
+            ids[name].update({each: None} if each else {})
     ordered = sorted(ids, key=_ORDER.__getitem__)
     return (*asked.given.findings, *(found(name, *ids[name]) for name in ordered))
 

@@ -32,6 +32,7 @@ _APPLICATION = 0x5354_4F50  # "STOP"
 _BUSY_S = 5.0
 _KEPT_S = 30 * 86_400  # a settled thread
 _MOST_SETTLED = 100_000
+_LARGEST = 1 << 20  # bytes of a thread, with its schemas
 _COUNTED_EACH = 256  # writes: counting rows takes a while
 _UNSETTLED = frozenset({State.OPEN, State.SENT, State.UNKNOWN, State.LOST})
 
@@ -129,7 +130,7 @@ class GuardState:
     def _write(self, db: sqlite3.Connection, thread: Thread) -> None:
         now = int(time.time())
         is_open = any(each.state in _UNSETTLED for each in thread.raised)
-        key, body = _key(thread.id), write_thread(thread)
+        key, body = _key(thread.id), _small(thread)
         db.execute("DELETE FROM thread WHERE id = ?", (key,))
         row = (key, body, _seal(key, body, int(is_open), now), int(is_open), now)
         db.execute(f"INSERT INTO thread ({_COLUMNS}) VALUES (?, ?, ?, ?, ?)", row)  # noqa: S608 - names of ours
@@ -276,6 +277,15 @@ _THREAD = TypeAdapter(Thread)
 def write_thread(thread: Thread) -> bytes:
     """A thread as JSON, without what has its default."""
     return json.dumps(_plain(thread), separators=(",", ":")).encode()
+
+
+def _small(thread: Thread) -> bytes:
+    """A thread's JSON. Where schemas make it large they are left out: their digests say that there were some."""
+    body = write_thread(thread)
+    if len(body) <= _LARGEST:
+        return body
+    bare = (each._replace(interrupt=each.interrupt._replace(schema=None)) for each in thread.raised)
+    return write_thread(thread._replace(raised=tuple(bare)))
 
 
 def read_thread(text: bytes) -> Thread:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from stopcause.agui import guard_rules, interrupts, resumes
+from stopcause.agui import guard_rules, interrupts, resumes, schemas
 from stopcause.agui.findings import Finding, found
 from stopcause.agui.given import Given, aware, plain, read_given
 from stopcause.agui.resumes import CANCELLED, RESOLVED
@@ -156,7 +156,8 @@ def receive(
     if given is None:
         return Received({}, (), (), Refusal("INTERRUPT_RESUME_ERROR"), (found("INPUT_UNREADABLE", mode=mode),))
     reception = _Reception(_open(asked), given, mode, aware(now), dict(taken or {}))
-    return reception.received(refuses_uncovered=on_uncovered == "refuse")
+    with schemas.one_budget():
+        return reception.received(refuses_uncovered=on_uncovered == "refuse")
 
 
 def keys_of(resume: Iterable[Json]) -> dict[str, str]:

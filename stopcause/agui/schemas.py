@@ -2,7 +2,7 @@
 
 Schemas are somebody else's. Nothing is ever fetched: a `$ref` that leaves its schema makes it unreadable. Patterns run
 in pydantic-core's linear-time engine, so that none explodes; one that it does not take makes the schema unreadable, and
-so does one that asks for more than `MOST_STEPS` evaluations. What comes out is one word: no value, no message.
+so does what asks for more than `MOST_STEPS` evaluations. What comes out is one word: no value, no message.
 
 Needs the extra `agui`. A schema that names its dialect is read by it, any other by Draft 2020-12.
 """
@@ -13,6 +13,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import Enum
 from functools import cache, lru_cache
@@ -27,8 +28,8 @@ from stopcause.errors import MissingExtraError
 Foreign = Any  # what jsonschema hands around: validators, errors
 Keyword = Callable[[Foreign, Json, Json, Json], Foreign]
 
-MOST_STEPS = 100_000  # evaluations of a keyword, for one payload
-_MOST_S = 1.0  # and for how long: an error that is looked past costs as much as what it would show
+MOST_STEPS = 100_000  # evaluations of a keyword, for one input
+_MOST_S = 2.0  # and for how long: an error that is looked past costs as much as what it would show
 _DEEPEST = 48  # levels of a schema or payload: each takes several calls, and Python has a thousand
 _LARGEST_SCHEMA = 5_000  # values in it; a string counts once more for each thousand characters
 _LARGEST_PAYLOAD = 20_000
@@ -60,12 +61,16 @@ class _UnreadableError(Exception):
     """The schema cannot be used."""
 
 
+class _SpentError(_UnreadableError):
+    """It may be fine; nobody can afford to see."""
+
+
 class _TooLargeError(Exception):
     """The payload is larger than is looked at."""
 
 
 class _Budget:
-    """What one payload may still cost."""
+    """What may still be spent."""
 
     def __init__(self) -> None:
         self.steps = MOST_STEPS
@@ -74,10 +79,28 @@ class _Budget:
     def spend(self) -> None:
         self.steps -= 1
         if self.steps < 0 or time.monotonic() > self.until:
-            raise _UnreadableError
+            raise _SpentError
 
 
-_budget: ContextVar[_Budget] = ContextVar("budget")
+_budget: ContextVar[_Budget | None] = ContextVar("budget", default=None)
+
+
+@contextmanager
+def one_budget() -> Iterator[None]:
+    """All that is held inside is paid from one budget: a thousand answers may not take a thousand times as long."""
+    if _budget.get() is not None:
+        yield
+        return
+    token = _budget.set(_Budget())
+    try:
+        yield
+    finally:
+        _budget.reset(token)
+
+
+def _spend() -> None:
+    if (budget := _budget.get()) is not None:
+        budget.spend()
 
 
 def require() -> None:
@@ -94,21 +117,22 @@ def require() -> None:
 
 def hold(schema: Json, payload: Json) -> Held:
     """A payload held against a schema; one that is absent is held as null, which an agent reads. Never raises."""
+    with one_budget():
+        try:
+            return _hold(schema, payload)
+        except _TooLargeError:
+            return Held.TOO_LARGE
+        except Exception:  # noqa: BLE001 - out of budget, a reference to nowhere or to itself
+            return Held.UNREADABLE
+
+
+def _hold(schema: Json, payload: Json) -> Held:
     validator = _prepared(schema)
-    if validator is None:
-        return Held.UNREADABLE
     try:
         _measure(payload, _LARGEST_PAYLOAD)
-    except _TooLargeError:
-        return Held.TOO_LARGE
     except TypeError:  # made in Python, and no JSON: no schema describes it
         return Held.MISMATCH
-    try:
-        return Held.FITS if _is_valid(validator, payload) else Held.MISMATCH
-    except _TooLargeError:
-        return Held.TOO_LARGE
-    except Exception:  # noqa: BLE001 - out of budget, a reference to nowhere or to itself, a number beyond all floats
-        return Held.UNREADABLE
+    return Held.FITS if validator.is_valid(payload) else Held.MISMATCH
 
 
 def offers_edits(schema: Json) -> bool:
@@ -121,14 +145,6 @@ def offers_edits(schema: Json) -> bool:
         return _has_property(schema, "editedArgs")
     except (_TooLargeError, TypeError, AttributeError):  # or a keyword of another type than it has to be
         return False
-
-
-def _is_valid(validator: Foreign, payload: Json) -> bool:
-    token = _budget.set(_Budget())
-    try:
-        return bool(validator.is_valid(payload))
-    finally:
-        _budget.reset(token)
 
 
 def _measure(value: Json, room: int) -> None:
@@ -159,18 +175,24 @@ def _cost(value: Json) -> int:
 
 
 def _prepared(schema: Json) -> Foreign:
-    """A schema's validator; None where it cannot be used."""
+    """A schema's validator."""
+    _spend()
     try:
         _measure(schema, _LARGEST_SCHEMA)
-    except (_TooLargeError, TypeError):
-        return None
-    return _prepare(json.dumps(schema, sort_keys=True)) if isinstance(schema, dict | bool) else None
+    except _TooLargeError:
+        raise _UnreadableError from None
+    if not isinstance(schema, dict | bool) or (validator := _prepare(json.dumps(schema, sort_keys=True))) is None:
+        raise _UnreadableError
+    return validator
 
 
 @lru_cache(maxsize=256)
 def _prepare(text: str) -> Foreign:
+    """A validator, or None where the schema cannot be used. What could not be afforded now is not remembered."""
     try:
         return _validator(json.loads(text))
+    except _SpentError:
+        raise
     except Exception:  # noqa: BLE001 - whatever a schema that is none makes of its own check
         return None
 
@@ -182,7 +204,7 @@ def _validator(schema: Json) -> Foreign:
     _look_at(schema)
     dialect = schema.get("$schema", _DRAFT) if isinstance(schema, dict) else _DRAFT
     kind = _kind(dialect.rstrip("#"))
-    if not _is_valid(kind(kind.META_SCHEMA, registry=Registry()), schema):
+    if not kind(kind.META_SCHEMA, registry=Registry()).is_valid(schema):
         raise _UnreadableError
     return kind(schema, registry=Registry(), format_checker=kind.FORMAT_CHECKER)
 
@@ -260,7 +282,7 @@ def _kind(dialect: str) -> Foreign:
 
 def _counted(keyword: Keyword) -> Keyword:
     def evaluate(validator: Foreign, value: Json, instance: Json, schema: Json) -> Foreign:
-        _budget.get().spend()
+        _spend()
         return keyword(validator, value, instance, schema)
 
     return evaluate
@@ -303,7 +325,7 @@ def _match(_: Foreign, pattern: Json, instance: Json, __: Json) -> Iterator[Fore
 def _pattern_properties(validator: Foreign, patterns: Json, instance: Json, _: Json) -> Iterator[Foreign]:
     for pattern, schema in patterns.items() if isinstance(instance, dict) else ():
         for name, value in instance.items():
-            _budget.get().spend()
+            _spend()
             if _is_found(pattern, name):
                 yield from validator.descend(value, schema)
 

@@ -7,6 +7,7 @@ import stat
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from stopcause.agui.guard import Check, ResumeGuard, refusal
 from stopcause.agui.values import Begun, Interrupt, RunSeen
 from stopcause.agui.words import Mode
 from stopcause.errors import MissingExtraError, ResumeRefusedError
+from stopcause.receipts.vocabulary import ApprovalKind
 from tests.agui.asking import NOW, asks, given, gives_up, says
 
 ROOT = Path(__file__).parents[2]
@@ -376,6 +378,34 @@ def test_no_content_is_in_the_file_the_findings_the_errors_or_the_log(
     stored = b"".join(each.read_bytes() for each in path.parent.iterdir())
     assert b"tc-1" in stored
     assert CANARY.encode() not in stored
+
+
+def doubling(number: int) -> dict[str, Any]:
+    """A schema of its own that asks for more evaluations than anybody has time for."""
+    steps = {f"s{n}": {"allOf": [{"$ref": f"#/$defs/s{n + 1}"}] * 2} for n in range(40)}
+    return {"$ref": "#/$defs/s0", "$defs": {**steps, "s40": {"const": number}}}
+
+
+def test_many_schemas_that_explode_take_no_longer_than_one() -> None:
+    guard = ResumeGuard()
+    asked = [Interrupt(f"i-{n}", ApprovalKind.INPUT_REQUIRED, schema=doubling(n)) for n in range(200)]
+    guard.saw(asks("t1", "r1")._replace(interrupts=tuple(asked)))
+    began = time.monotonic()
+    answers = [{"interruptId": each.id, "status": "resolved", "payload": 0} for each in asked]
+    check = guard.check(given("t1", "r2", *answers), NOW)
+    assert time.monotonic() - began < 20
+    assert names(check) == {"SCHEMA_UNREADABLE"}
+
+
+def test_a_thread_with_more_schemas_than_are_kept_says_so(path: Path) -> None:
+    schema = {"enum": ["x" * 1_000 + str(n) for n in range(50)]}
+    guard = ResumeGuard(path)
+    guard.saw(asks("t1", "r1", *(f"i-{n}" for n in range(30)), schema=schema, schema_digest="sha256:0"))
+    check = guard.check(given("t1", "r2", *(says(f"i-{n}") for n in range(30))), NOW)
+    assert not check.refused
+    assert names(check) == {"SCHEMA_UNREADABLE"}
+    assert path.stat().st_size < 1_000_000
+    assert guard.check(given("t1", "r2"), NOW).refused
 
 
 def test_an_interrupt_whose_schema_was_too_large_to_keep_says_so() -> None:
