@@ -69,6 +69,7 @@ CARDS = (
     Card("R13", "UNKNOWN_OUTCOME", P, MUST, "an outcome that 1.0 does not know"),
     Card("R14", "NO_VERSION", P, NOTE, "RUN_STARTED declares no protocolVersion"),
     Card("R14", "VERSION_UNREADABLE", P, WARN, "a protocolVersion that is none, or newer; read as 1.0"),
+    Card("R15", "RUN_TOLD_AGAIN", A, NOTE, "a run that had ended is seen again under its id; it counts once"),
     Card("R16", "INPUT_REFUSED", A, NOTE, "the request was refused over HTTP; no run began"),
     Card("R20", "INTERRUPT_AS_SUCCESS", P, MUST, "a run that asks is reported as a success"),
     Card("R20", "LEGACY_INTERRUPT", P, NOTE, "it asks by CUSTOM events beside an ordinary finish"),

@@ -32,33 +32,35 @@ class Ledger:
     def begun(self, run: Begun) -> Link:
         """What the run's input says of its thread; its answers are under way from now on."""
         thread, link = begun(self._thread(run.thread_id), run)
-        self._links.setdefault((run.thread_id, run.run_id), link)
-        self._keep(thread)
+        known = self._links.pop((run.thread_id, run.run_id), link)
+        self._keep(thread, run.run_id, _with_findings(known, link))
         return link
 
     def ended(self, run: RunSeen) -> Link:
         """The whole link, that of `begun` included. After a late RUN_ERROR it is more than it was."""
         before = self._thread(run.thread_id)
         thread, link = ended(before, run)
-        key = run.thread_id, run.run_id
-        known = self._links.pop(key, None)
-        if known is not None:
-            findings = dict.fromkeys((*known.findings, *link.findings))
-            link = (known if run.run_id in before.runs else link)._replace(findings=tuple(findings))
-        self._links[key] = link
-        self._keep(thread)
-        return link
+        known = self._links.pop((run.thread_id, run.run_id), link)
+        whole = known if run.run_id in before.runs else link
+        whole = _with_findings(whole._replace(findings=known.findings), link)
+        self._keep(thread, run.run_id, whole)
+        return whole
 
     def _thread(self, thread_id: str) -> Thread:
         return self.threads.pop(thread_id, None) or Thread(thread_id)
 
-    def _keep(self, thread: Thread) -> None:
+    def _keep(self, thread: Thread, run_id: str, link: Link) -> None:
         self.threads[thread.id] = thread
+        self._links[thread.id, run_id] = link
         if len(self.threads) > _MOST_THREADS:
             quiet = list(islice(self.threads, _LOOKED_AT))
             del self.threads[next((each for each in quiet if not _waits(self.threads[each])), quiet[0])]
         if len(self._links) > _MOST_THREADS:
             del self._links[next(iter(self._links))]
+
+
+def _with_findings(link: Link, other: Link) -> Link:
+    return link._replace(findings=tuple(dict.fromkeys((*link.findings, *other.findings))))
 
 
 def _waits(thread: Thread) -> bool:
@@ -67,9 +69,11 @@ def _waits(thread: Thread) -> bool:
 
 def begun(thread: Thread, run: Begun) -> tuple[Thread, Link]:
     """The thread once a run began: its answers are under way. Said twice, it is the same as once."""
-    if run.input is None or run.run_id in thread.runs:
-        return thread, _link(thread, resumes.match(thread, run.run_id, run.input, run.at))
     matched = resumes.match(thread, run.run_id, run.input, run.at)
+    if run.input is None:
+        return thread, _link(thread, matched)
+    if run.run_id in thread.runs:
+        return thread, _link(thread, matched)._replace(findings=(found("RUN_TOLD_AGAIN", run.run_id, mode=run.mode),))
     raised = list(thread.raised)
     for place, entry in matched.taken.items():
         raised[place] = raised[place]._replace(state=State.SENT, answer=entry, answered_by=run.run_id)

@@ -107,8 +107,8 @@ def _how(thread: Thread, place: int | None, entry: Entry, run_id: str, at: datet
     each = thread.raised[place]
     if each.state in _ASKS:
         return "taken" if each.run_id == thread.paused_run else "stale"
-    if each.answered_by == run_id:
-        return "own"
+    if each.answered_by == run_id:  # if it broke off, this is its second try
+        return "taken" if each.state is State.UNKNOWN else "own"
     if each.answer is None or each.state not in _WAS_ANSWERED:
         return "stale"
     if is_same(each.answer, entry):

@@ -169,8 +169,8 @@ class Turn:
         return tuple(each.interrupt for each in self.raised[len(self.before.raised) :])
 
     def _runs(self) -> tuple[str, ...]:
-        """One that was refused never began: it may be sent again under its id."""
-        counted = () if self.run.ending is Ending.REFUSED else (self.run.run_id,)
+        """One that was refused never began, and one that broke off may be tried again: their ids are free."""
+        counted = () if self.run.ending in (Ending.REFUSED, Ending.TRUNCATED) else (self.run.run_id,)
         return (*self.before.runs, *counted)[-_MOST_RUNS:]
 
     def _refusals(self) -> tuple[int, str]:

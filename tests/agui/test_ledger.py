@@ -226,6 +226,22 @@ def test_a_refused_run_never_began_and_its_id_is_free() -> None:
     assert ledger.threads[THREAD].runs == ("r1", "r2")
 
 
+def test_that_a_run_is_asked_for_again_after_its_end_is_said() -> None:
+    ledger, _ = after(ASKS, run("r2", Ending.ERROR, yes("i-1")))
+    again = run("r2", Ending.SUCCESS, yes("i-1"))
+    ledger.begun(started(again))
+
+    assert "RUN_TOLD_AGAIN" in names(ledger.ended(again).findings)
+    assert states(ledger) == {("r1", "i-1"): "open"}
+
+
+def test_a_run_that_broke_off_may_be_tried_again_under_its_id() -> None:
+    ledger, links = after(ASKS, run("r2", Ending.TRUNCATED, yes("i-1")), run("r2", Ending.SUCCESS, yes("i-1")))
+
+    assert states(ledger) == {("r1", "i-1"): "closed"}
+    assert links[2].decided == (Decided("r1", "i-1", Decision.APPROVED, digest="d-yes"),)
+
+
 def test_an_event_that_comes_again_is_a_second_effect_and_a_snapshot_is_not() -> None:
     executed = run("r2", Ending.SUCCESS, yes("i-1"), results=(Result("tc-1", "m-1"),))
     restated = run("r3", results=(Result("tc-1", "m-1", is_event=False),))
