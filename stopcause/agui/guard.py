@@ -33,6 +33,7 @@ log = logging.getLogger("stopcause")
 
 _REFUSES = frozenset({Level.MUST, Level.SHOULD})
 _MOST_UNSAVED = 1_000  # runs that a file in trouble has not taken yet
+_MOST_FORGOTTEN = 10_000  # threads; beyond, none is known
 
 
 class Check(NamedTuple):
@@ -53,7 +54,8 @@ class ResumeGuard:
     """What the threads of one consumer wait for, and which inputs may go out. For any number of threads and processes.
 
     Args:
-        path: The guard's own file, made where there is none; None keeps everything in memory.
+        path: The guard's own file, made where there is none; None keeps everything in memory. Of each agent another:
+            two may have threads of one name.
         on_unreadable: What `check` says where that file cannot be used: it refuses, or it says so and goes on with
             what this process saw.
 
@@ -68,7 +70,7 @@ class ResumeGuard:
         self._state = GuardState(self.path)
         self._seen = GuardState(None)  # by this process, while the file is in trouble
         self._unsaved: deque[_Unsaved] = deque()
-        self._forgot = False
+        self._forgotten: set[str] = set()  # threads of which a run could not be kept
         self._said: set[str] = set()
         self._lock = threading.Lock()
 
@@ -85,7 +87,7 @@ class ResumeGuard:
 
     def _check(self, given: Given, now: datetime) -> Check:
         try:
-            self._save()
+            self._save(given.input.thread_id)
             findings = _look(self._state, given, now)
         except StateError as error:
             trouble = self._trouble(error)
@@ -106,7 +108,7 @@ class ResumeGuard:
             return
         given = read.input
         try:
-            self._save()
+            self._save(given.thread_id)
             self._state.change(given.thread_id, lambda thread: _sent(thread, given))
         except StateError as error:
             if self.on_unreadable == "refuse":
@@ -116,53 +118,64 @@ class ResumeGuard:
     def saw(self, run: Begun | RunSeen) -> None:
         """What the stream said of a run: its beginning, and its end. Never raises; what cannot be kept now is later."""
         step = _begun(run) if isinstance(run, Begun) else _ended(run)
-        with self._lock:
-            self._forgot |= len(self._unsaved) >= _MOST_UNSAVED
-            self._unsaved.append(_Unsaved(run.thread_id, step))
-            if self._forgot:
-                self._unsaved.popleft()
         try:
             if self.on_unreadable == "allow":
                 self._seen.change(run.thread_id, step)
-            self._save()
+            with self._lock:
+                self._unsaved.append(_Unsaved(run.thread_id, step))
+                while len(self._unsaved) > _MOST_UNSAVED:
+                    self._forgotten.add(self._unsaved.popleft().thread_id)
+            self._save(run.thread_id)
         except StateError as error:
-            self._say(error.word, str(error))
-        except Exception as error:  # noqa: BLE001 - the host's stream goes on; the guard trusts its knowledge no more
-            self._forgot = True
-            self._say("saw", f"a run could not be kept ({type(error).__name__})")
+            self._trouble(error)
+        except Exception as error:  # noqa: BLE001 - the host's stream goes on
+            self._forget(run.thread_id, error)
 
     def thread(self, thread_id: str) -> Thread:
         """What is known of a thread, ids as the wire gives them; an empty one where nothing is."""
         try:
-            self._save()
-            return self._state.thread(thread_id) or Thread(thread_id)
+            return self._kept(thread_id)
         except StateError as error:
-            self._say(error.word, str(error))
+            self._trouble(error)
             return self._seen.thread(thread_id) or Thread(thread_id)
 
     def answers(self, thread_id: str, now: datetime | None = None) -> Answers:
         """Builds a complete list of answers to what this thread waits for.
 
         Raises:
-            ResumeRefusedError: The guard's file cannot be used: what is open is not known.
+            ResumeRefusedError: The guard's file cannot be used, and `on_unreadable` is `refuse`: what is open is not
+                known.
         """
         try:
-            self._save()
-            thread = self._state.thread(thread_id) or Thread(thread_id)
+            return Answers(self._kept(thread_id), aware(now))
         except StateError as error:
+            trouble = self._trouble(error)
             if self.on_unreadable == "refuse":
-                raise ResumeRefusedError(str(error), (self._trouble(error),)) from None
-            thread = self._seen.thread(thread_id) or Thread(thread_id)
-        return Answers(thread, aware(now))
+                raise ResumeRefusedError(str(error), (trouble,)) from None
+            return Answers(self._seen.thread(thread_id) or Thread(thread_id), aware(now))
 
-    def _save(self) -> None:
-        """Everything that was seen and is not kept yet, in its order."""
-        if self._forgot:
-            raise StateError("forgot", self.path)
+    def _kept(self, thread_id: str) -> Thread:
+        self._save(thread_id)
+        return self._state.thread(thread_id) or Thread(thread_id)
+
+    def _save(self, thread_id: str) -> None:
+        """Everything that was seen and is not kept yet, in its order. Raises where something of this thread is lost."""
         with self._lock:
             while self._unsaved:
-                self._state.change(*self._unsaved[0])
+                run = self._unsaved[0]
+                try:
+                    self._state.change(run.thread_id, run.step)
+                except StateError:
+                    raise
+                except Exception as error:  # noqa: BLE001 - one thread's run is no reason to refuse all others
+                    self._forget(run.thread_id, error)
                 self._unsaved.popleft()
+        if thread_id in self._forgotten or len(self._forgotten) > _MOST_FORGOTTEN:
+            raise StateError("forgot", self.path)
+
+    def _forget(self, thread_id: str, error: Exception) -> None:
+        self._forgotten.add(thread_id)
+        self._say("forgot", f"a run could not be kept ({type(error).__name__}); its thread is not known any more")
 
     def _trouble(self, error: StateError) -> Finding:
         self._say(error.word, str(error))

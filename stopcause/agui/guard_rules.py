@@ -96,11 +96,9 @@ def _faults(asked: Asked) -> Iterator[Fault]:
 
 
 def _coverage(asked: Asked, matched: Matched) -> Iterator[Fault]:
-    taken = {asked.thread.raised[place].interrupt.id for place in matched.taken}
     name = "UNCOVERED" if matched.has_entries else "SILENT_CONTINUE"
     for place in matched.uncovered:
-        if (interrupt_id := asked.thread.raised[place].interrupt.id) not in taken:
-            yield name, interrupt_id
+        yield name, asked.thread.raised[place].interrupt.id
 
 
 def _unrecognised(asked: Asked, matched: Matched) -> Iterator[Fault]:

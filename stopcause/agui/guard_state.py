@@ -63,7 +63,7 @@ _REASONS = {
     "newer_version": "the guard's file was written by another version of stopcause. Use that version, or another path.",
     "busy": f"another process has kept the guard's file for more than {_BUSY_S:g} s. Try again.",
     "no_access": "the guard's file cannot be read or written: look at the folder, its owner, and the disk.",
-    "forgot": "more was seen than could be kept while the guard's file was in trouble. Start the program anew.",
+    "forgot": "a run of this thread could not be kept: what it waits for is not known. Start the program anew.",
     "replaced": "the guard's file was moved or replaced while it was in use. Start the program anew.",
 }
 

@@ -187,10 +187,11 @@ def test_more_than_can_wait_for_a_file_is_not_forgotten_in_silence(path: Path) -
     path.mkdir()
     guard = ResumeGuard(path)
     for number in range(1_001):
-        guard.saw(asks("t1", f"r{number}", "i-1"))
+        guard.saw(asks(f"t{number}", "r1", "i-1"))
     path.rmdir()
-    check = guard.check(given("t1", "r2"), NOW)
+    check = guard.check(given("t0", "r2"), NOW)
     assert [(each.name, each.ids) for each in check.findings] == [("GUARD_STATE_UNREADABLE", ("forgot",))]
+    assert names(guard.check(given("t1", "r2"), NOW)) == {"SILENT_CONTINUE"}
 
 
 def test_a_file_that_goes_away_under_a_guard_is_no_fresh_start(path: Path) -> None:
@@ -299,15 +300,19 @@ def guard_read(value: dict[str, Any]) -> Any:  # noqa: ANN401 - an input
     return read_input(value)
 
 
-def test_a_stream_is_never_harmed(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_is_never_harmed_and_its_thread_alone_is_not_known_any_more(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*_: object) -> None:
         raise ZeroDivisionError
 
     guard = paused(path)
+    guard.saw(asks("t2", "r1", "i-1"))
     monkeypatch.setattr("stopcause.agui.ledger.ended", broken)
     guard.saw(asks("t1", "r2", "i-2"))
     monkeypatch.undo()
     assert names(guard.check(given("t1", "r3"), NOW)) == {"GUARD_STATE_UNREADABLE"}
+    assert names(guard.check(given("t2", "r3"), NOW)) == {"SILENT_CONTINUE"}
 
 
 def test_without_jsonschema_a_guard_is_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
