@@ -15,7 +15,8 @@ from stopcause.agui.parsing import TooDeepError, read_json
 from stopcause.agui.values import Json
 
 LARGEST = 10_000_000  # bytes of one frame; the reference client's limit
-_SKIMMED_FROM = 65_536  # bytes
+_LARGE = 65_536  # bytes, from which on it pays to look at a frame before it is read
+_MOST_BRACKETS = 250_000  # lists and objects of one frame: small ones take forty times as much memory as text
 BOM = b"\xef\xbb\xbf"
 _HEAD_BYTES = 256
 _HEAD = re.compile(rb'\s*\{\s*"type"\s*:\s*"([A-Z_]{1,64})"(?:\s*,\s*"timestamp"\s*:\s*([0-9]{1,15})\s*[,}])?')
@@ -33,7 +34,7 @@ class Unreadable(NamedTuple):
     """A frame that gave no event.
 
     Attributes:
-        name: The finding that it is. What is nested deeper than this reader follows is too large too.
+        name: The finding that it is. What is nested too deep, or has too much in it, is too large as well.
         type: What its head says that it would have been.
         bytes: Its size; of one that is too large a byte more than the limit, however large it is.
         is_tail: The stream ended inside it: then it is no fault of its own, the stream is truncated.
@@ -164,7 +165,7 @@ class Lines:
 
 def read_event(frame: bytes) -> Event:
     """The event that a frame is."""
-    if len(frame) >= _SKIMMED_FROM and (event := _skimmed(frame)):
+    if len(frame) >= _LARGE and (event := _at_a_glance(frame)):
         return event
     try:
         return as_event(read_json(frame), len(frame))
@@ -191,14 +192,16 @@ def type_of(frame: bytes) -> str | None:
     return head[1].decode("ascii") if head else None
 
 
-def _skimmed(frame: bytes) -> dict[str, Json] | None:
-    """A large event that is all content, without it. None where it has to be read."""
+def _at_a_glance(frame: bytes) -> Event | None:
+    """What a large frame is without being read, or None where it has to be."""
     head = _HEAD.match(frame, 0, _HEAD_BYTES)
-    if head is None or head[1] not in _SKIMMED or not frame[-_HEAD_BYTES:].rstrip().endswith(b"}"):
-        return None
-    field, empty = _SKIMMED[head[1]]
-    event = {"type": head[1].decode("ascii"), field: empty()}
-    return event if head[2] is None else {**event, "timestamp": int(head[2])}
+    if head is not None and head[1] in _SKIMMED and frame[-_HEAD_BYTES:].rstrip().endswith(b"}"):
+        field, empty = _SKIMMED[head[1]]
+        event = {"type": head[1].decode("ascii"), field: empty()}
+        return event if head[2] is None else {**event, "timestamp": int(head[2])}
+    if frame.count(b"{") + frame.count(b"[") > _MOST_BRACKETS:
+        return Unreadable("FRAME_TOO_LARGE", type_of(frame), len(frame))
+    return None
 
 
 def is_filled(line: bytes) -> bool:

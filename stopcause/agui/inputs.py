@@ -126,12 +126,17 @@ def _answer(interrupt_id: str, status: str, holder: dict[str, Json]) -> Entry:
 
 
 def _legacy_answer(value: Json) -> Entry | None:
-    """That of the channel before `resume`: an object, or its JSON, or a text. False, 0 and "" are answers."""
+    answer = legacy_payload(value)
+    return None if answer is None else _answer("", "resolved", {"payload": answer})
+
+
+def legacy_payload(value: Json) -> Json:
+    """The answer itself of the channel before `resume`: any JSON, or a text of it. None where there is none."""
     answer = _get(_get(_get(value, "forwardedProps"), "command"), "resume")
     if isinstance(answer, str):
         with contextlib.suppress(ValueError):  # a text that is no JSON is the answer itself
-            answer = read_json(answer.encode("utf-8", "backslashreplace"))
-    return None if answer is None else _answer("", "resolved", {"payload": answer})
+            return read_json(answer.encode("utf-8", "backslashreplace"))
+    return answer
 
 
 # Tools, calls and results --------------------------------------------------------------------------------------------

@@ -243,3 +243,17 @@ def test_a_large_event_that_says_more_is_read() -> None:
 def test_a_large_event_that_breaks_off_is_unreadable() -> None:
     text = json.dumps({"type": "RAW", "event": {"a": "x" * 70_000}}).encode()
     assert unreadable(text[:-10] + b"\n").name == "FRAME_UNREADABLE"
+
+
+@pytest.mark.parametrize("part", [b"[],", b"{},", b'{"a":1},'])
+def test_a_frame_of_small_things_does_not_fill_the_memory(part: bytes) -> None:
+    frame = b'data: {"type": "MESSAGES_SNAPSHOT", "messages": [' + part * 300_000 + b"0]}\n\n"
+    tracemalloc.start()
+    try:
+        (event,) = Frames().feed(frame)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert isinstance(event, Unreadable)
+    assert (event.name, event.type) == ("FRAME_TOO_LARGE", "MESSAGES_SNAPSHOT")
+    assert peak < 3 * len(frame)

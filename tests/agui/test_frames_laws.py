@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from itertools import pairwise
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stopcause.agui.frames import Event, Frames, Unreadable
+from stopcause.agui.frames import Event, Frames, Unreadable, read_event
 from tests.support.laws import tried_on
 
 JSON = st.recursive(
@@ -58,6 +59,34 @@ def read(stream: bytes, cuts: list[int], largest: int = 1000) -> list[Event]:
 @given(STREAMS, CUTS, st.sampled_from([300, 10_000]))
 def test_where_a_stream_is_cut_does_not_matter(stream: bytes, cuts: list[int], largest: int) -> None:
     assert read(stream, cuts, largest) == read(stream, [], largest) == read(stream, list(range(len(stream))), largest)
+
+
+def by_the_text(stream: bytes) -> list[str]:
+    """The data of each event of an SSE stream, word by word as the WHATWG text has it; the end ends one."""
+    found, data = [], ""
+    for line in [*re.split("\r\n|\n|\r", stream.decode("utf-8", "replace")), ""]:
+        field, _, value = line.partition(":")
+        if not line:
+            if data:
+                found.append(data.removesuffix("\n"))
+            data = ""
+        elif field == "data":
+            data += value.removeprefix(" ") + "\n"
+    return found
+
+
+@tried_on(1000)
+@given(STREAMS, CUTS)
+def test_the_frames_are_those_of_the_whatwg_text(stream: bytes, cuts: list[int]) -> None:
+    stream = b":\n" + stream  # so that it is SSE
+    frames = [data.encode() for data in by_the_text(stream)]
+    expected = [read_event(frame) for frame in frames if frame.strip()]
+    seen = read(stream, cuts, 100_000)
+    assert [_event(each) for each in seen] == [_event(each) for each in expected]
+
+
+def _event(event: Event) -> Event | None:
+    return None if isinstance(event, Unreadable) else event  # bytes that are no UTF-8 have another length there
 
 
 @tried_on(500)
