@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from stopcause.agui.items import CALL, MESSAGE, REASONING, ROOT, Blame, Family
+from stopcause.agui.shapes import key_of
 
 Made = dict[str, Any]
 _MOST_LANES = 1000
@@ -96,7 +97,7 @@ class Chunks:
         if tag is not None and tag != owner:
             self._blame("ATTRIBUTION_MISMATCH", lane.id)
         for field, said in lane.told.items():
-            if event.get(field) not in (None, said):
+            if event.get(field) is not None and key_of(event[field]) != said:
                 self._blame("MALFORMED", f"{lane.form.family.name}.{field}")
 
     def _begins(self, form: Form, owner: str | None, event: Mapping[str, Any]) -> list[Made]:
@@ -140,4 +141,5 @@ class Chunks:
 
 
 def _said(form: Form, event: Mapping[str, Any]) -> Mapping[str, str | None]:
-    return {field: event.get(field, _DEFAULTS.get(field)) for field in form.told}
+    told = {field: event.get(field) or _DEFAULTS.get(field) for field in form.told}
+    return {field: key_of(said) if said is not None else None for field, said in told.items()}

@@ -16,10 +16,9 @@ from stopcause.agui.course import Course, End, Event, Moment
 from stopcause.agui.findings import BY_NAME, Finding, found
 from stopcause.agui.ids import word_or_none
 from stopcause.agui.modes import mode_of
-from stopcause.agui.shapes import OUTCOMES, USAGE, WHOLE, key_of
+from stopcause.agui.shapes import OUTCOMES, USAGE, WHOLE, key_of, name_of
 from stopcause.agui.values import Interrupt, Json, RunSeen, Usage
 from stopcause.agui.words import Channel, Ending, Level, Mode
-from stopcause.receipts.identifiers import display_name
 from stopcause.receipts.model import MAX_INTEGER
 from stopcause.receipts.vocabulary import ApprovalKind, StopCause
 
@@ -239,7 +238,7 @@ def _usage(course: Course, entries: Json) -> Usage:
     return Usage(
         input_tokens=_sum(each.get("inputTokens") for each in told),
         output_tokens=_sum(each.get("outputTokens") for each in told),
-        model=display_name(model) if model is not None else None,
+        model=name_of(model),
         provider=word_or_none(provider),
     )
 

@@ -14,12 +14,11 @@ from stopcause.agui import interrupts, items
 from stopcause.agui.chunks import FORMS, Chunks
 from stopcause.agui.items import ACTIVITY, CALL, MESSAGE, MOST, REASONING, SPAN, Items
 from stopcause.agui.modes import Declared
-from stopcause.agui.shapes import EVENTS, SUSPENDED, Shape, faults, is_fit, key_of, shortened
+from stopcause.agui.shapes import EVENTS, SUSPENDED, Shape, faults, is_fit, key_of, name_of, shortened
 from stopcause.agui.shapes import MESSAGE as A_MESSAGE
 from stopcause.agui.times import read_timestamp
 from stopcause.agui.values import Input, Interrupt, Json, Result, Usage
 from stopcause.agui.words import Ending
-from stopcause.receipts.identifiers import display_name
 from stopcause.receipts.vocabulary import StopCause
 
 Event = Mapping[str, Json]
@@ -204,7 +203,7 @@ class Course:
         self.items.open(CALL, call, event.get("subagentRunId"), event.get("parentMessageId"))
         if call in self.calls or not self._has_room(self.calls):
             return
-        self.calls[call] = display_name(name)
+        self.calls[call] = name_of(name)
         if name in self.tools:
             self.frontend[call] = name
 
@@ -260,7 +259,7 @@ class Course:
     def _name(self, call: str, function: Json) -> None:
         name = function.get("name") if isinstance(function, dict) else None
         if call in self.named or self._has_room(self.named):
-            self.named[call] = display_name(name) if isinstance(name, str) else None
+            self.named[call] = name_of(name) if isinstance(name, str) else None
 
     def _activity(self, event: Event) -> None:
         keeps = event.get("replace") is False  # then the activity that is there stays, and whose it was

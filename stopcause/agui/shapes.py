@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from stopcause.agui.values import Json
+from stopcause.receipts.identifiers import display_name
 
 Kinds = frozenset[type]
 TEXT: Kinds = frozenset({str})
@@ -210,6 +211,11 @@ def key_of(name: str) -> str:
     if len(name) <= _LONGEST_ID:
         return name
     return f"sha256:{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+
+def name_of(text: str | None) -> str | None:
+    """A tool's or a model's name, where it can be one. What is far too long is not even looked at, nor remembered."""
+    return display_name(text) if text is not None and len(text) <= _LONGEST_ID else None
 
 
 def shortened(value: Mapping[str, Json], shape: Shape) -> Mapping[str, Json]:

@@ -257,3 +257,20 @@ def test_a_run_keeps_little_of_a_stream_without_end() -> None:
     assert isinstance(seen, RunSeen)
     assert len(seen.calls) == 10_000
     assert names(seen) == {"TOO_MANY"}
+
+
+def test_ids_that_are_too_long_to_keep_are_hashes_and_still_say_the_same() -> None:
+    name = "x" * 100_000
+    body = [
+        {"type": "SUBAGENT_STARTED", "subagentRunId": name, "name": name},
+        *({**event, "subagentRunId": name} for event in _spelled("TOOL_CALL", name, ["a"])),
+        *_chunked("TEXT_MESSAGE", name, ["a", "b"]),
+        custom({"id": name, "toolCallId": name, "reason": name, "expiresAt": name}),
+        {"type": "SUBAGENT_FINISHED", "subagentRunId": name, "outcome": {"type": "suspended", "interruptIds": [name]}},
+        {"type": name},
+    ]
+    seen = run([STARTED, *body, result(name, name), finished(usage=[{"model": name}])])
+    assert not fatal(seen)
+    assert seen.pending == ()
+    assert seen.interrupts[0].tool_call_id == seen.results[0].tool_call_id == next(iter(seen.calls))
+    assert len(repr(seen)) < 10_000
