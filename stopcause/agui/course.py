@@ -23,9 +23,7 @@ from stopcause.receipts.vocabulary import StopCause
 
 Event = Mapping[str, Json]
 UNRECOGNISED = "unrecognised"
-_PROGRESS = frozenset(
-    {"TOOL_CALL_RESULT", "STATE_SNAPSHOT", "STATE_DELTA", "ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA"}
-)  # fmt: skip
+_NUMBERS = frozenset({int, float})
 # What cannot be said once an event that opened or closed something was not seen.
 _NEEDS_SIGHT = frozenset(
     {"UNBALANCED", "OPEN_AT_FINISH", "STEP_UNBALANCED", "SUBAGENT_LIFECYCLE", "ATTRIBUTION_MISMATCH"}
@@ -99,7 +97,8 @@ class Course:
         self.is_due = False
         self.end: End | None = None
         self.began = Moment()
-        self.last = Moment()
+        self._last_at: datetime | None = None
+        self._last_stamp: Json = None
         self.progress = Moment()
         self.made_progress = False
         self.has_output = False
@@ -134,8 +133,8 @@ class Course:
         """Counts an event."""
         self.counts[kind] = self.counts.get(kind, 0) + 1
         stamp = event.get("timestamp")
-        if at is not None or isinstance(stamp, int | float):
-            self.last = Moment(at, stamp)
+        if at is not None or type(stamp) in _NUMBERS:
+            self._last_at, self._last_stamp = at, stamp
 
     def is_sound(self, event: Event, shape: Shape, place: str) -> bool:
         """Whether an event can be taken at its word. A null where nothing had to be is read as nothing."""
@@ -154,8 +153,6 @@ class Course:
         event = shortened(event, shape)
         if self.chunks.lanes:
             self.make(self.chunks.before(kind, event))
-        if kind in _PROGRESS:
-            self._progresses()
         handler = self._HANDLERS.get(kind)
         if handler is not None:
             handler(self, event)
@@ -170,10 +167,13 @@ class Course:
         self.make(self.chunks.finish())
         self.items.finish()
 
-    def _progresses(self) -> None:
-        self.made_progress = True
-        if self.last.at is not None or self.last.stamp is not None:
-            self.progress = self.last
+    @property
+    def last(self) -> Moment:
+        """When the last event was of which that is known."""
+        return Moment(self._last_at, self._last_stamp)
+
+    def _progresses(self, _event: Event | None = None) -> None:
+        self.made_progress, self.progress = True, self.last
 
     # Messages and reasoning ----------------------------------------------------------------------------------------
 
@@ -208,6 +208,7 @@ class Course:
             self.frontend[call] = name
 
     def _result(self, event: Event) -> None:
+        self._progresses()
         call, message = event["toolCallId"], event["messageId"]
         self.items.belongs(MESSAGE, message, event.get("subagentRunId"))
         if call in self.results or self._has_room(self.results):
@@ -264,7 +265,12 @@ class Course:
     def _activity(self, event: Event) -> None:
         keeps = event.get("replace") is False  # then the activity that is there stays, and whose it was
         self.has_output = True
+        self._progresses()
         self.items.belongs(ACTIVITY, event["messageId"], event.get("subagentRunId"), is_final=not keeps)
+
+    def _activity_changes(self, event: Event) -> None:
+        self._progresses()
+        self.items.agree(event["messageId"], event.get("subagentRunId"), ACTIVITY)
 
     # Subagents, and questions before there were outcomes -----------------------------------------------------------
 
@@ -323,7 +329,9 @@ class Course:
         "SUBAGENT_ERROR": lambda it, event: it.items.subagent_ends(event["subagentRunId"], "failed"),
         "MESSAGES_SNAPSHOT": _messages,
         "ACTIVITY_SNAPSHOT": _activity,
-        "ACTIVITY_DELTA": lambda it, event: it.items.agree(event["messageId"], event.get("subagentRunId"), ACTIVITY),
+        "ACTIVITY_DELTA": _activity_changes,
+        "STATE_SNAPSHOT": _progresses,
+        "STATE_DELTA": _progresses,
         "CUSTOM": _custom,
         **dict.fromkeys(FORMS, _chunk),
     }
