@@ -13,12 +13,12 @@ from typing import NamedTuple
 
 from stopcause.agui import endings, interrupts
 from stopcause.agui.course import Course, End, Event, Moment
-from stopcause.agui.findings import BY_NAME, Finding, found
+from stopcause.agui.findings import Finding, found
 from stopcause.agui.ids import word_or_none
 from stopcause.agui.modes import mode_of
 from stopcause.agui.shapes import OUTCOMES, USAGE, WHOLE, key_of, name_of
 from stopcause.agui.values import Interrupt, Json, RunSeen, Usage
-from stopcause.agui.words import Channel, Ending, Level, Mode
+from stopcause.agui.words import Channel, Ending
 from stopcause.receipts.model import MAX_INTEGER
 from stopcause.receipts.vocabulary import ApprovalKind, StopCause
 
@@ -234,7 +234,7 @@ def _usage(course: Course, entries: Json) -> Usage:
     if len(told) < len(entries[:_MOST_ENTRIES]) or any(each[name] < 0 for each in told for name in _counts(each)):
         course.blame("MALFORMED", "usage")
     models, providers = ({each.get(name) for each in told} for name in ("model", "provider"))
-    model, provider = (found.pop() if len(found) == 1 else None for found in (models, providers))
+    model, provider = (each.pop() if len(each) == 1 else None for each in (models, providers))
     return Usage(
         input_tokens=_sum(each.get("inputTokens") for each in told),
         output_tokens=_sum(each.get("outputTokens") for each in told),
@@ -262,7 +262,7 @@ def seen(course: Course, end: End, http_status: int | None) -> RunSeen:
     if theirs and end.ending in (Ending.SUCCESS, Ending.INTERRUPT):
         course.blame("FRONTEND_PENDING", *theirs)
     mode = mode_of(course.declared, has_outcome=course.has_outcome, has_custom=bool(course.asks))
-    findings = tuple(_weighed(name, tuple(about), mode) for name, about in course.found.items())
+    findings = tuple(found(name, *about, mode=mode) for name, about in course.found.items())
     ending, cause, reason = _believed(end, findings)
     return RunSeen(
         thread_id=course.thread_id,
@@ -302,11 +302,3 @@ def _believed(end: End, findings: Sequence[Finding]) -> tuple[Ending, StopCause,
     if fatal is None or end.ending in (Ending.ERROR, Ending.REFUSED):
         return end.ending, end.cause, end.reason
     return Ending.REJECTED, StopCause.STREAM_REJECTED, fatal.code
-
-
-def _weighed(name: str, ids: tuple[str, ...], mode: Mode) -> Finding:
-    """As the table has it. A null where a field can be left out was the way of older SDKs, and is fatal since 1.0."""
-    finding = found(name, *ids, mode=mode)
-    if name == "NULL_FIELD" and mode is not Mode.SPEC and BY_NAME[name].before is None:
-        return finding._replace(level=Level.NOTE, fatal=False)
-    return finding

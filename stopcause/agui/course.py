@@ -17,7 +17,7 @@ from stopcause.agui.modes import Declared
 from stopcause.agui.shapes import EVENTS, SUSPENDED, Shape, faults, is_fit, key_of, name_of, shortened
 from stopcause.agui.shapes import MESSAGE as A_MESSAGE
 from stopcause.agui.times import read_timestamp
-from stopcause.agui.values import Input, Interrupt, Json, Result, Usage
+from stopcause.agui.values import NOTHING, Input, Interrupt, Json, Result, Usage
 from stopcause.agui.words import Ending
 from stopcause.receipts.vocabulary import StopCause
 
@@ -53,7 +53,7 @@ class End(NamedTuple):
     reason: str | None = None
     error_code: str | None = None
     interrupts: tuple[Interrupt, ...] = ()
-    receipt: Mapping[str, Any] = {}
+    receipt: Mapping[str, Any] = NOTHING
     usage: Usage = Usage()
     is_late: bool = False
     idle_s: float | None = None

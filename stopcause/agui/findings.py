@@ -63,7 +63,7 @@ CARDS = (
     Card("R8", "UNBALANCED", P, MUST, "a message, call or reasoning is opened twice, or not open", fatal=True),
     Card("R9", "STEP_UNBALANCED", P, MUST, "a step starts twice, or ends without a start", fatal=True),
     Card("R10", "MALFORMED", P, MUST, "a known field has a value that the schema does not allow", fatal=True),
-    Card("R11", "NULL_FIELD", P, MUST, "an optional field is null and not left out", fatal=True),
+    Card("R11", "NULL_FIELD", P, MUST, "an optional field is null and not left out", fatal=True, before=NOTE),
     Card("R11", "OLD_NULL", P, NOTE, "an optional field is null, as SDKs before 1.0 wrote it: read as left out"),
     Card("R12", "UNRECOGNISED", P, NOTE, "events of a type that is not known; passed over"),
     Card("R13", "UNKNOWN_OUTCOME", P, MUST, "an outcome that 1.0 does not know"),
@@ -134,7 +134,8 @@ def found(name: str, *ids: str, mode: Mode = Mode.SPEC) -> Finding:
     """A finding of the table, about these ids, as it weighs in this mode."""
     card = BY_NAME[name]
     level = card.level if mode is Mode.SPEC or card.before is None else card.before
-    return Finding(card.rule, card.name, card.side, level, card.fatal, tuple(safe(each) for each in ids[:_MOST_IDS]))
+    fatal = card.fatal and level is card.level
+    return Finding(card.rule, card.name, card.side, level, fatal, tuple(safe(each) for each in ids[:_MOST_IDS]))
 
 
 def worst(findings: Iterable[Finding]) -> Level | None:
