@@ -11,8 +11,8 @@ import re
 _TELLING = b"RUN_"  # in the type of every event that begins or ends a run: that is read at once
 _UNTIL_ITS_END = 100_000  # parts of a frame that is in many
 _ITS_LAST = 3  # after one that ends a line: the empty line that ends the frame may come byte by byte
-_MOST_BYTES = 16 * 1024
-_MOST_PARTS = 64
+_MOST_BYTES = 64 * 1024
+_MOST_PARTS = 256
 _MOST_S = 1.0  # a part is said to have come when the last of those came that are read with it
 
 _TEXT = rb'(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))++'
@@ -54,7 +54,11 @@ class Held:
         self._tail = (self._tail + part[-3:])[-3:]
         if self._at_once <= 0:
             return False
-        self._at_once = min(self._at_once - 1, _ITS_LAST if part.endswith(b"\n") else _UNTIL_ITS_END)
+        if part.endswith(b"\n\n"):
+            self._at_once = 0
+        elif part.endswith(b"\n"):
+            self._at_once = min(self._at_once, _ITS_LAST)
+        self._at_once -= 1
         return True
 
     def take(self) -> list[tuple[bytes, float]]:
