@@ -247,5 +247,4 @@ def _moment(value: Json) -> datetime | None:
 
 
 def _status(value: Json) -> int | None:
-    is_one = isinstance(value, int) and not isinstance(value, bool) and value in _STATUSES
-    return value if is_one else None
+    return value if isinstance(value, int) and value in _STATUSES else None

@@ -49,6 +49,10 @@ def test_an_event_is_given_as_soon_as_it_is_whole() -> None:
     assert frames.end() == []
 
 
+def test_a_line_end_may_be_cut_in_two() -> None:
+    assert events_of(b'data: {"type":\r', b'\ndata: "X"}\n\n') == [{"type": "X"}]
+
+
 def test_an_empty_chunk_between_cr_and_lf_is_nothing() -> None:
     assert events_of(b"data: {\r", b"", b"\ndata: " + LINE_A[1:] + b"\r", b"", b"\n\n") == [A]
 

@@ -229,6 +229,11 @@ def test_a_call_may_name_no_tool() -> None:
     assert given_input(messages=messages).calls == {"c1": None, "c2": None, "c3": None}
 
 
+def test_calls_are_in_their_order() -> None:
+    messages = [{"toolCalls": [{"id": "c2"}, {"id": "c1"}]}, {"toolCalls": [{"id": "c0"}]}]
+    assert list(given_input(messages=messages).calls) == ["c2", "c1", "c0"]
+
+
 def test_the_last_messages_count_where_there_are_too_many() -> None:
     call = {"role": "assistant", "toolCalls": [{"id": "c1", "function": {"name": "refund"}}]}
     filler = [{"role": "user"}] * MOST

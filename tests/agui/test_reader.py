@@ -114,6 +114,13 @@ def test_one_object_is_an_exchange(indent: int | None) -> None:
     assert read(json.dumps(A, indent=indent)) == [Read(None, [A])]
 
 
+@pytest.mark.parametrize(
+    "text", ['{"input":\n {},\n "events": []}', '{ "input": {} ,\t \n"events": [] }', '{"events": [\n]}']
+)
+def test_an_object_may_be_broken_at_any_place(text: str) -> None:
+    assert [(each.input or {}, each.events) for each in read(text)] == [({}, [])]
+
+
 def test_a_request_that_was_refused_has_no_events() -> None:
     (refusal,) = read(lines({"input": INPUT, "http_status": 409}))
     assert refusal == Read(INPUT, [], None, 409)
@@ -188,6 +195,13 @@ def test_a_stream_that_breaks_off_says_so(form: Any) -> None:  # noqa: ANN401 - 
     assert events[0] == A
     assert isinstance(events[1], Unreadable)
     assert (events[1].type, events[1].is_tail) == ("RUN_FINISHED", True)
+
+
+@pytest.mark.parametrize("text", ['{"type": "RUN_FINISHED",', '{"type": "RUN_FINISHED", "outcome": {', "{"])
+def test_a_first_line_that_breaks_off_is_no_document(text: str) -> None:
+    (event,) = read(text)[0].events
+    assert isinstance(event, Unreadable)
+    assert event.is_tail
 
 
 def test_a_broken_line_does_not_end_the_file() -> None:
@@ -270,6 +284,7 @@ def test_a_document_that_is_too_deep_says_so() -> None:
     assert "200 levels" in refused("[" + '{"a":' * 100_000)
     exchange = {"input": INPUT, "events": [{"type": "RAW", "event": json.loads("[" * 199 + "]" * 199)}]}
     assert len(read(json.dumps([exchange]))) == 1
+    assert len(read(json.dumps(exchange))[0].events) == 1
 
 
 def test_a_document_that_is_too_large_says_what_to_write(monkeypatch: pytest.MonkeyPatch) -> None:
