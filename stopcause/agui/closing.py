@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from stopcause.agui import endings, interrupts
+from stopcause.agui import endings, interrupts, promises
 from stopcause.agui.course import Course, End, Event, Moment
 from stopcause.agui.findings import Finding, found
 from stopcause.agui.ids import word_or_none
@@ -43,7 +43,7 @@ def finish(course: Course, event: Event, moment: Moment, waits: Callable[[str], 
     if end.ending is Ending.SUCCESS:
         end = _with_frontend(course, end, event.get("outcome"), waits)
     end = _with_claim(course, end, endings.read_claim(event.get("metadata")))
-    _look_at(course, end.interrupts)
+    _look_at(course, event, end)
     return end._replace(at=moment.time, usage=_usage(course, event.get("usage")))
 
 
@@ -97,22 +97,20 @@ def _outcome(course: Course, event: Event) -> _Outcome:
     if not isinstance(value, dict):
         return _Outcome()
     course.has_outcome = True
-    said = value.get("type")
-    word = said if isinstance(said, str) else _UNKNOWN
+    kind = value.get("type")
+    word = kind if isinstance(kind, str) else _UNKNOWN
     shape = OUTCOMES.get(word)
     if shape is None:
         course.blame("UNKNOWN_OUTCOME")
         return _Outcome(_UNKNOWN)
     sound = course.is_sound(value, shape, "RUN_FINISHED.outcome")
-    asked = (value.get("interrupts") if sound else None) or ()
-    if word == "interrupt":
-        if sound and not asked:
-            course.blame("EMPTY_INTERRUPT")
-        return _Outcome(word, interrupts.read_interrupts(asked, course.run_id, course.blame))
-    if asked and isinstance(asked, list):
+    said = value.get("interrupts") if sound else None
+    asked = said if isinstance(said, list) else []
+    if word == "interrupt" and sound and not asked:
+        course.blame("EMPTY_INTERRUPT")
+    if word != "interrupt" and asked:
         course.blame("OUTCOME_CONTRADICTION")
-        return _Outcome(word, interrupts.read_interrupts(asked, course.run_id, course.blame))
-    return _Outcome(word)
+    return _Outcome(word, interrupts.read_interrupts(asked, course.run_id, course.blame))
 
 
 def _pending_field(course: Course, event: Event) -> None:
@@ -215,11 +213,12 @@ def _with_claim(course: Course, end: End, claim: endings.Claim) -> End:
     return end._replace(ending=ending, cause=cause, receipt=claim.fields)
 
 
-def _look_at(course: Course, asked: Sequence[Interrupt]) -> None:
-    seen = None
+def _look_at(course: Course, event: Event, end: End) -> None:
+    known = None
     if course.given is not None:
-        seen = frozenset({*course.calls, *course.named, *course.given.calls, *course.given.answered})
-    for name, about in interrupts.findings_about(asked, seen):
+        known = frozenset({*course.calls, *course.named, *course.given.calls, *course.given.answered})
+    about_asked = interrupts.findings_about(end.interrupts, known)
+    for name, about in (*about_asked, *promises.findings_about(course, event, end)):
         if about:
             course.blame(name, *about)
 
