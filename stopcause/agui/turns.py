@@ -240,18 +240,31 @@ class _Origins:
 
     def __init__(self, raised: list[Raised], run_id: str, ran: frozenset[int]) -> None:
         self._by_id: dict[str, int] = {}
+        self._answered: dict[str, int] = {}
         self._by_call: dict[str, int] = {}
+        self._raised = raised
         for place, each in enumerate(raised):
             if place in ran:
                 continue  # its call came back: asked again, it is another question
-            if each.state in UNSETTLED or (each.answered_by == run_id and each.state is State.CLOSED):
+            if each.state in UNSETTLED:
                 self._by_id[each.interrupt.id] = place
+            elif each.state is State.CLOSED and each.answered_by == run_id:
+                self._answered[each.interrupt.id] = place
             if each.state in _ASKS and each.interrupt.tool_call_id is not None:
                 self._by_call[each.interrupt.tool_call_id] = place
 
     def of(self, interrupt: Interrupt) -> int | None:
+        answered = self._answered.get(interrupt.id)
+        if answered is not None and _is_same_question(self._raised[answered].interrupt, interrupt):
+            return answered
         by_call = self._by_call.get(interrupt.tool_call_id) if interrupt.tool_call_id is not None else None
         return self._by_id.get(interrupt.id, by_call)
+
+
+def _is_same_question(one: Interrupt, other: Interrupt) -> bool:
+    """Whether an id stands for the same question still. Some producers ask all that one node asks under one id."""
+    calls = {each.tool_call_id for each in (one, other) if each.tool_call_id is not None}
+    return len(calls) <= 1 and (one.kind, one.schema_digest) == (other.kind, other.schema_digest)
 
 
 def _worth_keeping(raised: list[Raised]) -> list[Raised]:

@@ -10,7 +10,7 @@ from stopcause.agui import ledger as ledgers
 from stopcause.agui import turns
 from stopcause.agui.findings import found, names
 from stopcause.agui.ledger import Ledger, begun, ended
-from stopcause.agui.values import Begun, Decided, Entry, Input, Result, RunSeen, Thread
+from stopcause.agui.values import Begun, Decided, Entry, Input, Interrupt, Result, RunSeen, Thread
 from stopcause.agui.words import Channel, Ending, State
 from stopcause.receipts.vocabulary import ApprovalKind, Decision
 from tests.agui.seen import NOON, THREAD, after, asked, gives_up, run, states, yes
@@ -294,6 +294,22 @@ def test_a_late_error_asks_what_its_run_asked() -> None:
 
     assert links[1].asked == ASKS.interrupts
     assert ended(ledger.threads[THREAD], late)[1].asked == ASKS.interrupts
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        asked("i-1", "tc-2"),
+        asked("i-1", "tc-1", schema_digest="other"),
+        asked("i-1")._replace(kind=ApprovalKind.EXTERNAL),
+    ],
+)
+def test_another_question_under_the_id_of_one_that_was_answered_is_another(other: Interrupt) -> None:
+    ledger, links = after(ASKS, run("r2", Ending.SUCCESS, yes("i-1"), asks=(other,)))
+
+    assert states(ledger) == {("r1", "i-1"): "closed", ("r2", "i-1"): "open"}
+    assert len(links[1].decided) == 1
+    assert ledger.threads[THREAD].same_set == 1
 
 
 def test_what_was_answered_and_is_asked_again_was_not_taken() -> None:
