@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import takewhile
 from typing import NamedTuple
 
 from stopcause.agui.findings import Finding
@@ -184,21 +185,24 @@ class _Seen:
 
     def _uncertain(self) -> tuple[VerdictName, str] | None:
         """(b) A gated call ran without leave, or twice, and nothing was asked and answered since."""
-        raised = self._thread.raised
         counts = Counter(each.tool_call_id for each in self._thread.results if each.is_event)
-        for place in reversed(range(len(raised))):
-            each = raised[place]
+        for each in self._still_matter():
             if each.state is State.BYPASSED:
                 return VerdictName.UNCERTAIN, "approval_bypassed"
             if each.state is not State.MOVED and counts[each.interrupt.tool_call_id or ""] > 1:
                 return VerdictName.UNCERTAIN, "duplicate_effect"
-            is_last_of_run = place == 0 or raised[place - 1].run_id != each.run_id
-            if is_last_of_run and self._was_answered(each.run_id):
-                return None
         return None
 
-    def _was_answered(self, run_id: str) -> bool:
-        return any(each.run_id == run_id and each.state is State.CLOSED for each in self._thread.raised)
+    def _still_matter(self) -> Iterator[Raised]:
+        """What the last run asked whose questions were answered, and what was asked since; the newest first."""
+        raised = self._thread.raised
+        answered = next((each.run_id for each in reversed(raised) if each.state is State.CLOSED), None)
+        newest_first = iter(reversed(raised))
+        for each in newest_first:
+            yield each
+            if each.run_id == answered:
+                yield from takewhile(lambda other: other.run_id == answered, newest_first)
+                return
 
     def _waiting(self) -> tuple[VerdictName, str] | None:
         """(c) What is open, and what it lacks. One whose expiry was planned for is over, and waits no more."""
