@@ -60,8 +60,7 @@ class Frames:
         self._lines = Lines(largest + len(b"data: "))
         self._take: Callable[[list[bytes]], list[Event]] = self._begin
         self._is_first = True
-        self._data: list[bytes] = []  # of the frame that is not over; only its head once it is too large
-        self._size = 0
+        self._frame: bytes | bytearray | None = None  # the one that is not over; of a large one a byte too many
 
     def feed(self, chunk: bytes) -> list[Event]:
         """The events that end in this chunk."""
@@ -103,22 +102,22 @@ class Frames:
         return events
 
     def _add(self, data: bytes) -> None:
-        self._size += len(data) + 1
-        if self._size - 1 <= self._largest:
-            self._data.append(data)
-        else:
-            self._size = self._largest + 2  # how much more there is does not matter
-            self._data = [(self._data[0] if self._data else data)[:_HEAD_BYTES]]
+        """One line more of the frame. Nearly all have only one, which is not copied."""
+        if self._frame is None:
+            self._frame = data
+            return
+        room = self._largest + 1 - len(self._frame)
+        if isinstance(self._frame, bytes):
+            self._frame = bytearray(self._frame)
+        self._frame += (b"\n" + data)[: max(room, 0)]
 
     def _close(self, events: list[Event]) -> None:
         """Ends the frame. One without data, or with white space only, is none."""
-        data, size = self._data, self._size - 1
-        if not data:
+        if self._frame is None:
             return
-        self._data, self._size = [], 0
-        frame = data[0] if len(data) == 1 else b"\n".join(data)
-        if size > self._largest:
-            events.append(Unreadable("FRAME_TOO_LARGE", type_of(frame), size))
+        frame, self._frame = bytes(self._frame), None
+        if len(frame) > self._largest:
+            events.append(Unreadable("FRAME_TOO_LARGE", type_of(frame), self._largest + 1))
         elif is_filled(frame):
             events.append(read_event(frame))
 

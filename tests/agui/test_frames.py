@@ -249,6 +249,19 @@ def test_a_large_event_that_breaks_off_is_unreadable() -> None:
     assert unreadable(text[:-10] + b"\n").name == "FRAME_UNREADABLE"
 
 
+def test_a_frame_of_many_lines_does_not_fill_the_memory() -> None:
+    frames, lines = Frames(1_000_000), b"data:12\n" * 8000
+    tracemalloc.start()
+    try:
+        for _ in range(100):
+            frames.feed(lines)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 4_000_000
+    assert frames.feed(b"\n") == [Unreadable("FRAME_TOO_LARGE", None, 1_000_001)]
+
+
 @pytest.mark.parametrize("part", [b"[],", b"{},", b'{"a":1},'])
 def test_a_frame_of_small_things_does_not_fill_the_memory(part: bytes) -> None:
     frame = b'data: {"type": "MESSAGES_SNAPSHOT", "messages": [' + part * 300_000 + b"0]}\n\n"
