@@ -129,8 +129,6 @@ def _lost(raised: Raised) -> Iterator[Fault]:
 
 def _answer(asked: Asked, interrupt: Interrupt, entry: Entry) -> Iterator[Fault]:
     """The first answer to something open."""
-    if interrupt.channel is Channel.TOOL:
-        return  # answered by a message
     if interrupt.is_expiry_unreadable:
         yield "EXPIRY_UNREADABLE", interrupt.id
     if entry.status == CANCELLED:

@@ -16,7 +16,7 @@ import pytest
 from stopcause.agui import findings, guard_state
 from stopcause.agui.guard import Check, ResumeGuard, refusal
 from stopcause.agui.values import Begun, Interrupt, RunSeen
-from stopcause.agui.words import Mode
+from stopcause.agui.words import Channel, Mode
 from stopcause.errors import MissingExtraError, ResumeRefusedError
 from stopcause.receipts.vocabulary import ApprovalKind
 from tests.agui.asking import NOW, asks, given, gives_up, says
@@ -172,6 +172,25 @@ def test_a_host_may_choose_to_go_on_and_is_told_each_time(path: Path) -> None:
     assert names(guard.check(given("t1", "r2"), NOW)) == {"GUARD_STATE_UNREADABLE", "SILENT_CONTINUE"}
     guard.sent(given("t1", "r2", says("i-1")))
     assert "ANSWER_CHANGED" in names(guard.check(given("t1", "r3", gives_up("i-1")), NOW))
+
+
+def test_the_old_channel_does_not_answer_a_run_that_asks_by_an_outcome_too() -> None:
+    guard = ResumeGuard()
+    by_both = tuple(Interrupt(f"i-{each}", ApprovalKind.TOOL_CALL, each) for each in (Channel.OUTCOME, Channel.CUSTOM))
+    guard.saw(asks("t1", "r1")._replace(interrupts=by_both))
+    old = {**given("t1", "r2"), "forwardedProps": {"command": {"resume": True}}}
+    assert names(guard.check(old, NOW)) == {"SILENT_CONTINUE"}
+    guard.sent(old)
+    assert len(guard.thread("t1").open()) == 2
+
+
+def test_a_wait_of_the_clients_own_is_answered_by_a_message() -> None:
+    guard = ResumeGuard()
+    wait = Interrupt("tc-1", ApprovalKind.INPUT_REQUIRED, Channel.TOOL, "tc-1")
+    guard.saw(asks("t1", "r1")._replace(interrupts=(wait,)))
+    assert names(guard.check(given("t1", "r2"), NOW)) == {"SILENT_CONTINUE"}
+    message = {"id": "m", "role": "tool", "toolCallId": "tc-1", "content": "yes"}
+    assert guard.check({**given("t1", "r2"), "messages": [message]}, NOW) == Check(refused=False, findings=())
 
 
 def test_what_was_seen_while_the_file_was_in_trouble_is_kept_once_it_is_well(path: Path) -> None:
