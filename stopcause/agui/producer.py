@@ -142,14 +142,15 @@ def receive(
     taken: Mapping[str, str] | None = None,
     on_uncovered: Literal["ask_again", "refuse"] = "ask_again",
 ) -> Received:
-    """Holds an input's answers against what is open. Never raises.
+    """Holds an input's answers against what is open. Never raises, whatever the input holds.
 
     Args:
         asked: The interrupts that the agent knows to be open: as it emitted them, or `values.Interrupt`.
         input: The RunAgentInput: JSON, or a model of the SDK.
         mode: By which contract. Before 1.0 an incomplete or unknown answer fails the run.
         now: By when something has expired; the clock's, where it is left out.
-        taken: Keys of the answers that were acted on before, by interrupt (`Answer.key`).
+        taken: Keys of the answers that were acted on before, by interrupt (`Answer.key`). Forget a key when the same
+            id is asked again: the next answer is a new one, even if it says the same.
         on_uncovered: What 1.0 leaves to the agent: run what is covered and ask again, or refuse.
     """
     given = read_given(input)
