@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from stopcause.agui import ids, times
 from stopcause.agui.items import Blame
+from stopcause.agui.parsing import read_json
 from stopcause.agui.shapes import INTERRUPT, faults, is_fit, key_of
 from stopcause.agui.values import Interrupt, Json
 from stopcause.agui.words import Channel
@@ -155,8 +156,8 @@ def _object_in(value: Json) -> dict[str, Json] | None:
     """The object that a value is, holds as the first of a list, or spells out as JSON."""
     if isinstance(value, str) and len(value) <= _LONGEST_TEXT:
         try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
+            value = read_json(value.encode("utf-8", "surrogatepass"))
+        except ValueError:
             return None
     if isinstance(value, list):
         value = value[0] if value else None

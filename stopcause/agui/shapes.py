@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
+from stopcause.agui.parsing import whole
 from stopcause.agui.values import Json
 from stopcause.receipts.identifiers import display_name
 
@@ -209,7 +210,7 @@ def _has_only(entries: Json, kinds: Kinds) -> bool:
 def key_of(name: str) -> str:
     """An id as it is kept: one that is longer than any that people make is a hash of itself."""
     if len(name) <= _LONGEST_ID:
-        return name
+        return whole(name)
     return f"sha256:{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 

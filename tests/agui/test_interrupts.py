@@ -118,6 +118,12 @@ def test_more_interrupts_than_are_kept_are_said() -> None:
     assert "TOO_MANY" in names(seen)
 
 
+def test_half_a_character_in_a_question_is_told_as_whole_ones() -> None:
+    seen = run([OLD_STARTED, custom('{"id": "i\\ud800", "toolCallId": "c\\udfff"}'), finished()])
+    assert [(each.id, each.tool_call_id) for each in seen.interrupts] == [("i\\ud800", "c\\udfff")]
+    assert all(each.encode() for finding in seen.findings for each in finding.ids)
+
+
 # Schemas --------------------------------------------------------------------------------------------------------------
 
 

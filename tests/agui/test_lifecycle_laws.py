@@ -22,7 +22,7 @@ VALUES = st.recursive(
     ),
     max_leaves=5,
 )
-IDS = st.sampled_from(["a", "b", "t1", "r1", "x" * 600])
+IDS = st.sampled_from(["a", "b", "t1", "r1", "x" * 600, "half \ud800"])
 OUTCOMES = st.sampled_from(
     [
         {"type": "success"},
