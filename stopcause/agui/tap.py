@@ -14,15 +14,19 @@ import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec
 
 from stopcause.agui import told
 from stopcause.agui.frames import Event, Frames
+from stopcause.agui.guard_state import GuardState, StateError
+from stopcause.agui.ids import safe
 from stopcause.agui.inputs import read_input
 from stopcause.agui.ledger import Ledger
 from stopcause.agui.lifecycle import Watch
 from stopcause.agui.tap_held import Held
-from stopcause.agui.values import Begun, Input, Json, RunSeen
+from stopcause.agui.values import Begun, Input, Json, Link, RunSeen, Thread
+from stopcause.agui.words import Ending
 from stopcause.receipts import capture, process
 from stopcause.receipts.vocabulary import Sign
 
@@ -36,6 +40,7 @@ MOST_ASKED = 10 * 2**20  # bytes of a request's body; the input of a longer one 
 _STREAMS = frozenset({"text/event-stream", "application/x-ndjson", "application/ndjson", "application/jsonl"})
 _PROTOBUF = "application/vnd.ag-ui.event+proto"
 _REFUSED = range(400, 600)  # below, the answer is on its way: a redirect is no refusal
+_MOST_REFUSALS = 10_000  # runs that are known to have been refused
 _PROGRESS_S = 10.0  # at most one sign of life in so many seconds
 _SIGNS = {
     "TEXT_MESSAGE_CONTENT": Sign.OUTPUT,
@@ -93,18 +98,29 @@ class Tap:
 
     Args:
         agent: What the agent is called.
-        guard: The consumer's, which is told what the streams say.
+        guard: The consumer's. What it knows of a thread is what is known here.
+        threads: A file that keeps what threads wait for; without it, or a guard, this process's memory does.
         is_home: Whether the runs live in this process: then its end is theirs.
     """
 
-    def __init__(self, agent: str | None = None, *, guard: ResumeGuard | None = None, is_home: bool = False) -> None:
-        self.agent, self.guard, self.is_home = agent, guard, is_home
+    def __init__(
+        self,
+        agent: str | None = None,
+        *,
+        guard: ResumeGuard | None = None,
+        threads: str | Path | None = None,
+        is_home: bool = False,
+    ) -> None:
+        self.agent, self.guard, self.threads, self.is_home = agent, guard, threads, is_home
         self._ledger = Ledger()
-        self._lock = threading.Lock()  # of the ledger: a transport is used from many threads
+        self._state = None if threads is None else GuardState(Path(threads))
+        self._refusals: dict[tuple[str, str], int] = {}
+        self._lock = threading.Lock()  # of all this: a transport is used from many threads
 
     def __reduce__(self) -> tuple[Callable[[], Tap], tuple[()]]:
         """A copy has eyes of its own: it knows nothing of what this one saw."""
-        return functools.partial(type(self), self.agent, guard=self.guard, is_home=self.is_home), ()
+        made = functools.partial(Tap, self.agent, guard=self.guard, threads=self.threads, is_home=self.is_home)
+        return made, ()
 
     def passage(self) -> Passage | None:
         """One request and its response; None where nobody wants to know of it."""
@@ -117,23 +133,66 @@ class Tap:
 
     def begun(self, run: Begun, *, tells: bool) -> None:
         """A run was seen to begin."""
-        if self.guard is not None:
-            self.guard.saw(run)
-        with self._lock:
-            link = self._ledger.begun(run)
+        link = self._link_of(run, lambda: self._ledger.begun(run))
         if tells:
-            capture.tell(told.begun_records(run, link, self.source()))
+            self._tell(run, told.begun_records(run, link, self._source()))
+
+    def went_on(self, run: Begun, sign: Sign, at: datetime) -> None:
+        """A run gave a sign of life."""
+        self._tell(run, [told.progress_record(run, sign, at, self._source())])
 
     def ended(self, run: RunSeen, *, tells: bool) -> None:
         """A run was seen to end, perhaps for the second time."""
-        if self.guard is not None:
-            self.guard.saw(run)
-        with self._lock:
-            link = self._ledger.ended(run)
+        link = self._link_of(run, lambda: self._ledger.ended(run))
         if tells:
-            capture.tell(told.ended_records(run, link, self.source()), is_receipt=True)
+            self._tell(run, told.ended_records(run, link, self._source()), is_receipt=True)
+        if run.ending is Ending.REFUSED:
+            self._refused(run)
 
-    def source(self) -> told.Source:
+    def _link_of(self, run: Begun | RunSeen, step: Callable[[], Link]) -> Link:
+        """How a run hangs in its thread, by whoever knows the thread best: the guard, the file, or this process."""
+        with self._lock:
+            if self.guard is not None:
+                before = self.guard.thread(run.thread_id)
+                self.guard.saw(run)
+                self._ledger.threads[run.thread_id] = before
+            elif self._state is not None:
+                return self._kept(run.thread_id, step, self._state)
+            return step()
+
+    def _kept(self, thread_id: str, step: Callable[[], Link], state: GuardState) -> Link:
+        links: list[Link] = []
+
+        def change(thread: Thread) -> Thread:
+            self._ledger.threads[thread_id] = thread
+            links.append(step())
+            return self._ledger.threads[thread_id]
+
+        try:
+            state.change(thread_id, change)
+        except StateError as error:
+            once(
+                error.word,
+                "stopcause: what AG-UI threads wait for is in memory only: their file fails (%s)",
+                error.word,
+            )
+        return links[0] if links else step()
+
+    def _refused(self, run: RunSeen) -> None:
+        """Clients send what was refused again, under the same id: the next one is another attempt."""
+        with self._lock:
+            key = run.thread_id, safe(run.run_id)
+            self._refusals[key] = self._refusals.pop(key, 0) + 1
+            if len(self._refusals) > _MOST_REFUSALS:
+                del self._refusals[next(iter(self._refusals))]
+
+    def _tell(self, run: Begun | RunSeen, drafts: list[told.Draft], *, is_receipt: bool = False) -> None:
+        for draft in drafts if self._refusals else ():
+            if refusals := self._refusals.get((run.thread_id, draft["run_id"])):
+                draft["attempt"] = refusals + 1
+        capture.tell(drafts, is_receipt=is_receipt)
+
+    def _source(self) -> told.Source:
         """What holds for records that are made now."""
         now = capture.configured_now()
         return told.Source(
@@ -250,7 +309,7 @@ class Passage:
 
     def _progressed(self, run: Begun, came_at: float) -> None:
         if self._tells:
-            capture.tell([told.progress_record(run, self._sign, _time_of(came_at), self._tap.source())])
+            self._tap.went_on(run, self._sign, _time_of(came_at))
         self._sign, self._told_at = Sign.HEARTBEAT, came_at
 
     def _tell(self, seen: tuple[Begun | RunSeen, ...]) -> None:

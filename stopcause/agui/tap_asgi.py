@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import Any
 
 from stopcause.agui.tap import Passage, Tap
@@ -33,12 +34,16 @@ class AguiMiddleware:
         app: Any ASGI application. What is not a POST answered by a stream of events passes at no cost.
         agent: What the agent is called in the receipts.
         paths: Patterns of the paths to watch, as `/agents/*`; without them all are.
+        threads: A file for what the threads of this agent wait for, so that a restart, or another worker, knows which
+            run an answer takes up. One for each agent: two may have threads of one name.
     """
 
-    def __init__(self, app: App, agent: str | None = None, *, paths: Iterable[str] = ()) -> None:
+    def __init__(
+        self, app: App, agent: str | None = None, *, paths: Iterable[str] = (), threads: str | Path | None = None
+    ) -> None:
         self.app = app
         self._paths = tuple(paths)
-        self._tap = Tap(agent, is_home=True)
+        self._tap = Tap(agent, threads=threads, is_home=True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One connection."""

@@ -14,12 +14,15 @@ import httpx
 import pytest
 
 from stopcause.agui import tap, told
+from stopcause.agui.guard import ResumeGuard
 from stopcause.agui.inputs import read_input
 from stopcause.agui.ledger import Ledger
 from stopcause.agui.lifecycle import Watch
 from stopcause.agui.tap_asgi import AguiMiddleware
 from stopcause.agui.tap_httpx import AguiTransport
 from stopcause.agui.values import Begun
+from stopcause.classifier import engine
+from stopcause.classifier.policy import DEFAULT_POLICY
 from stopcause.receipts import capture, mending, process
 from stopcause.receipts.testing import Recorded, recorded
 from tests.agui.tapped import (
@@ -35,6 +38,7 @@ from tests.agui.tapped import (
     sse,
     started,
 )
+from tests.support.laws import IS_THOROUGH
 
 Json = Any
 Record = dict[str, Json]
@@ -47,8 +51,12 @@ _OWN = ("record_id", "seq")
 # The same as a recording ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", sorted(RECORDINGS.glob("*.json")), ids=lambda path: path.stem)
-@pytest.mark.parametrize(("size", "media"), [(1, SSE), (997, SSE), (0, NDJSON)])
+PATHS = sorted(RECORDINGS.glob("*.json"))
+WAYS = [(path, size, media) for path in PATHS for size, media in ((997, SSE), (0, NDJSON))]
+WAYS += [(path, 1, SSE) for path in (PATHS if IS_THOROUGH else PATHS[-2:])]
+
+
+@pytest.mark.parametrize(("path", "size", "media"), WAYS, ids=[f"{path.stem}-{size}" for path, size, _ in WAYS])
 def test_both_taps_tell_what_the_recording_tells(path: Path, size: int, media: str) -> None:
     exchanges = recorded_exchanges(path)
     expected = _as_recorded(exchanges, is_home=False)
@@ -245,3 +253,91 @@ def test_nobody_gives_signs_of_a_run_that_is_over(receipts: Recorded, monkeypatc
     clock.seconds += 60
     passage.passed(b": still here\n\n")
     assert [line["kind"] for line in _lines(receipts.lines)] == ["run.started", "run.stopped"]
+
+
+# Again, and after a restart -------------------------------------------------------------------------------------------
+
+_ASKS = finished(outcome={"type": "interrupt", "interrupts": [{"id": "i1", "reason": "tool_call", "toolCallId": "c1"}]})
+_CALL = [
+    {"type": "TOOL_CALL_START", "toolCallId": "c1", "toolCallName": "pay"},
+    {"type": "TOOL_CALL_END", "toolCallId": "c1"},
+]
+_RESULT = {"type": "TOOL_CALL_RESULT", "messageId": "m1", "toolCallId": "c1", "content": "x"}
+_YES = [{"interruptId": "i1", "status": "resolved", "payload": {"approved": True}}]
+
+
+def _run(watching: tap.Tap, given: Json, events: list[Json], status: int = 200) -> None:
+    passage = watching.passage()
+    assert passage is not None
+    passage.asked(json.dumps(given).encode())
+    passage.answered(status, SSE, "")
+    passage.passed(sse(events))
+    passage.ended()
+
+
+def _ask(watching: tap.Tap) -> None:
+    _run(watching, input_of(), [started(), *_CALL, _ASKS])
+
+
+def _answer(watching: tap.Tap, status: int = 200) -> None:
+    _run(watching, input_of("r2", resume=_YES), [started("r2"), _RESULT, finished("r2")], status)
+
+
+def _resumed(receipts: Recorded) -> list[tuple[str | None, tuple[str, ...] | None]]:
+    return [(stop.resumes_run_id, stop.answers) for stop in receipts.receipts]
+
+
+def test_a_run_that_answers_says_which_it_takes_up(receipts: Recorded) -> None:
+    watching = tap.Tap(AGENT)
+    _ask(watching)
+    _answer(watching)
+    assert _resumed(receipts) == [(None, None), ("r1", ("i1",))]
+
+
+def test_a_tap_that_begins_anew_knows_its_threads_from_their_file(receipts: Recorded, tmp_path: Path) -> None:
+    _ask(tap.Tap(AGENT, threads=tmp_path / "threads.db"))
+    _answer(tap.Tap(AGENT, threads=tmp_path / "threads.db"))
+    assert _resumed(receipts) == [(None, None), ("r1", ("i1",))]
+
+
+def test_two_workers_share_a_file(receipts: Recorded, tmp_path: Path) -> None:
+    one, other = (tap.Tap(AGENT, threads=tmp_path / "threads.db") for _ in range(2))
+    _run(other, input_of("r0"), [started("r0"), finished("r0")])
+    _ask(one)
+    _answer(other)
+    assert _resumed(receipts)[-1] == ("r1", ("i1",))
+
+
+def test_what_a_guard_knows_is_known(receipts: Recorded, tmp_path: Path) -> None:
+    _ask(tap.Tap(AGENT, guard=ResumeGuard(tmp_path / "guard.db")))
+    guard = ResumeGuard(tmp_path / "guard.db")
+    guard.sent(input_of("r2", resume=_YES))
+    _answer(tap.Tap(AGENT, guard=guard))
+    assert _resumed(receipts) == [(None, None), ("r1", ("i1",))]
+    assert guard.thread("t1").open() == ()
+
+
+def test_a_file_that_cannot_be_used_is_named_once_and_memory_serves(
+    receipts: Recorded, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    tap._said.clear()
+    (tmp_path / "threads.db").write_bytes(b"canary" * 1000)
+    watching = tap.Tap(AGENT, threads=tmp_path / "threads.db")
+    _ask(watching)
+    _answer(watching)
+    assert _resumed(receipts) == [(None, None), ("r1", ("i1",))]
+    assert len(caplog.records) == 1
+
+
+def test_what_was_refused_and_sent_again_is_another_attempt(receipts: Recorded) -> None:
+    watching = tap.Tap(AGENT)
+    _ask(watching)
+    for status in (401, 503, 200):
+        _answer(watching, status)
+    told = [(stop.run_id, stop.attempt, stop.stop_cause) for stop in receipts.receipts[1:]]
+    assert told == [("r2", 1, "input_rejected"), ("r2", 2, "input_rejected"), ("r2", 3, "natural")]
+    assert _resumed(receipts)[-1] == ("r1", ("i1",))
+    verdicts = {
+        each.run_id: each.verdict for each in engine.judge_all(receipts.records, DEFAULT_POLICY, datetime.now(UTC))
+    }
+    assert verdicts == {"r1": "WAITING", "r2": "FALSE_COMPLETE"}

@@ -13,7 +13,7 @@ import pytest
 from stopcause.agui.findings import found
 from stopcause.agui.guard import Check
 from stopcause.agui.tap_httpx import AguiTransport, AsyncAguiTransport
-from stopcause.agui.values import Begun, RunSeen
+from stopcause.agui.values import Begun, RunSeen, Thread
 from stopcause.errors import ResumeRefusedError, StopcauseError
 from stopcause.receipts.testing import recorded
 from tests.agui.tapped import SSE, finished, input_of, sse, started
@@ -54,6 +54,9 @@ class Sentry:
         self.inputs.append(given)
         if self._sent is not None:
             raise self._sent
+
+    def thread(self, thread_id: str) -> Thread:
+        return Thread(thread_id)
 
     def saw(self, run: Begun | RunSeen) -> None:
         self.log.append(type(run).__name__)
