@@ -105,7 +105,7 @@ def ended(thread: Thread, run: RunSeen) -> tuple[Thread, Link]:
     The link's `answers` leave out what is open again, and its `decided` are the answers that were taken for sure.
     """
     if run.run_id in thread.runs:
-        return thread, _late(thread, run) if run.is_late else Link()
+        return thread, _again(thread, run)
     start = Begun(run.thread_id, run.run_id, run.mode, run.input, run.began_at or run.ended_at)
     matched = resumes.match(thread, run.run_id, run.input, start.at)
     thread, link = begun(thread, start)
@@ -117,11 +117,13 @@ def ended(thread: Thread, run: RunSeen) -> tuple[Thread, Link]:
     return turn.thread(), turn.link(link)
 
 
-def _late(thread: Thread, run: RunSeen) -> Link:
-    """A resuming run that had finished, and failed then: its answers were used up."""
+def _again(thread: Thread, run: RunSeen) -> Link:
+    """A run that was counted: what the thread remembers of it. Its answers are used up, even if it fails now."""
     link = _link(thread, resumes.match(thread, run.run_id, run.input, run.began_at))
+    taken = {(each.run_id, each.interrupt.id) for each in thread.raised if each.state is State.CLOSED}
     consumed = found("ANSWER_CONSUMED_THEN_FAILED", *link.answers, mode=run.mode)
     return link._replace(
-        findings=(consumed,) if link.answers else (),
+        decided=tuple(each for each in link.decided if (each.run_id, each.interrupt_id) in taken),
         asked=tuple(each.interrupt for each in thread.raised if each.run_id == run.run_id),
+        findings=(consumed,) if run.is_late and link.answers else (),
     )

@@ -207,6 +207,16 @@ def test_a_late_error_whose_finish_nobody_saw_is_a_finish_and_an_error() -> None
     assert ledger.threads[THREAD].paused_run == "r1"
 
 
+def test_without_its_ledger_a_thread_still_knows_what_a_counted_run_took_up() -> None:
+    resuming = run("r2", Ending.SUCCESS, yes("i-1"), asks=(asked("i-2", "tc-2"),))
+    ledger, links = after(ASKS, resuming)
+    thread = ledger.threads[THREAD]
+
+    again, link = ended(thread, resuming._replace(ending=Ending.REJECTED))
+
+    assert (again, link) == (thread, links[1])
+
+
 def test_a_run_that_is_restated_changes_nothing() -> None:
     resuming = run("r2", Ending.SUCCESS, yes("i-1"), results=("tc-1",))
     ledger, links = after(ASKS, resuming)
