@@ -160,7 +160,7 @@ def _again(asked: Asked, matched: Matched) -> Iterator[tuple[Raised, Entry]]:
     for place in (*matched.own, *matched.repeated, *matched.changed):
         raised = asked.thread.raised[place]
         entry = entries.get(raised.interrupt.id, asked.given.legacy_answer)
-        if entry is not None and raised.interrupt.channel is not Channel.TOOL:
+        if entry is not None:  # a wait of the client's own is answered by a message
             yield raised, entry
 
 
