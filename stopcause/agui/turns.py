@@ -262,7 +262,7 @@ class _Origins:
 
 
 def _is_same_question(one: Interrupt, other: Interrupt) -> bool:
-    """Whether an id stands for the same question still. Some producers ask all that one node asks under one id."""
+    """Whether an id that was answered stands for the same question still: it is unique in its run, and no further."""
     calls = {each.tool_call_id for each in (one, other) if each.tool_call_id is not None}
     return len(calls) <= 1 and (one.kind, one.schema_digest) == (other.kind, other.schema_digest)
 
