@@ -56,6 +56,7 @@ def test_a_chunked_stream_that_holds_the_rules(body: list[Json]) -> None:
         ([text("m1"), {**TEXT[1]}], "UNBALANCED"),
         ([text("m1"), TEXT[2]], "UNBALANCED"),
         ([TEXT[0], text("m1"), TEXT[2]], "UNBALANCED"),
+        ([text("m1"), {"type": "MESSAGES_SNAPSHOT", "messages": []}, text(delta="a")], "UNBALANCED"),
         ([text("m1"), text(role="user")], "MALFORMED"),
         ([text("m1"), {**text(), "name": "other"}], "MALFORMED"),
         ([tool("c1", toolCallName="t"), tool(toolCallName="u")], "MALFORMED"),
@@ -74,3 +75,10 @@ def test_what_chunks_say_is_what_their_events_would_say() -> None:
     chunked = run([STARTED, text("m1", delta="a"), tool("c1", toolCallName="send"), FINISHED])
     spelled = run([STARTED, *TEXT, *call("c1"), FINISHED])
     assert chunked._replace(counts={}) == spelled._replace(counts={})
+
+
+def test_more_lanes_than_can_be_watched_are_said_and_not_judged() -> None:
+    seen = run(
+        [STARTED, *(text("m", subagentRunId=f"s{each}") | {"messageId": f"m{each}"} for each in range(1001)), FINISHED]
+    )
+    assert (fatal(seen), [each.name for each in seen.findings]) == (set(), ["TOO_MANY"])

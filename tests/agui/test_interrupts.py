@@ -112,6 +112,13 @@ def test_the_tool_of_a_call_of_an_earlier_run_is_in_the_input() -> None:
     assert seen.interrupts[0].tool == "pay"
 
 
+def test_a_call_that_a_snapshot_holds_was_seen_and_names_its_tool() -> None:
+    held = {"id": "m", "role": "assistant", "toolCalls": [{"id": "c9", "function": {"name": "pay"}}]}
+    seen = run([STARTED, {"type": "MESSAGES_SNAPSHOT", "messages": [held]}, interrupted(ask(toolCallId="c9"))])
+    assert seen.interrupts[0].tool == "pay"
+    assert "DANGLING_TOOLCALL" not in names(seen)
+
+
 def test_more_interrupts_than_are_kept_are_said() -> None:
     seen = run([STARTED, interrupted(*(ask(f"i{each}") for each in range(1001)))])
     assert len(seen.interrupts) == 1000
