@@ -195,9 +195,8 @@ def refusal(check: Check) -> ResumeRefusedError:
 
 
 def _refuses(finding: Finding) -> bool:
-    """A consumer's rule that was broken; and answers beyond the cap, at which nobody looked."""
-    is_beyond = finding.name == "INPUT_TOO_LARGE" and "resume" in finding.ids
-    return is_beyond or (finding.side is Side.CONSUMER and finding.level in _REFUSES)
+    """Answers beyond the cap of an input need no rule: a run asks for less, so that some before them are refused."""
+    return finding.side is Side.CONSUMER and finding.level in _REFUSES
 
 
 def _is_refusal(findings: tuple[Finding, ...]) -> bool:

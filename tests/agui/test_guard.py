@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from stopcause.agui import findings, guard_state
+from stopcause.agui import findings, guard_state, inputs, interrupts
 from stopcause.agui.guard import Check, ResumeGuard, refusal
 from stopcause.agui.values import Begun, Interrupt, RunSeen
 from stopcause.agui.words import Channel, Mode
@@ -290,10 +290,20 @@ def test_a_payload_of_any_kind_is_refused_and_never_raises(payload: object) -> N
     assert names(check) & {"PAYLOAD_SCHEMA_MISMATCH", "PAYLOAD_TOO_LARGE", "INPUT_UNREADABLE"}
 
 
-def test_answers_beyond_the_cap_are_refused_since_nobody_looked_at_them() -> None:
-    check = paused(None).check(given("t1", "r2", *(says("i-1") for _ in range(10_001))), NOW)
+def test_answers_beyond_the_cap_are_never_looked_at_and_never_pass() -> None:
+    guard = ResumeGuard()
+    guard.saw(asks("t1", "r1", *(f"i-{n}" for n in range(interrupts.MOST))))
+    answers = [says(f"i-{n % interrupts.MOST}") for n in range(inputs.MOST)]
+    check = guard.check(given("t1", "r2", *answers, {"interruptId": "i-0", "status": "resolved", "payload": 5}), NOW)
     assert check.refused
-    assert "INPUT_TOO_LARGE" in names(check)
+    assert {"INPUT_TOO_LARGE", "RESUME_DUPLICATE"} <= names(check)
+
+
+def test_a_run_that_is_sent_again_under_its_id_says_the_same_or_is_refused() -> None:
+    guard = paused(None)
+    guard.sent(given("t1", "r2", says("i-1")))
+    assert not guard.check(given("t1", "r2", says("i-1")), NOW).refused
+    assert "ANSWER_CHANGED" in names(guard.check(given("t1", "r2", gives_up("i-1")), NOW))
 
 
 def test_a_moment_without_an_offset_is_utc() -> None:
