@@ -7,7 +7,6 @@ that are no UTF-8, which browsers replace, go the slow way by the standard libra
 from __future__ import annotations
 
 import json
-import math
 from typing import NoReturn
 
 from pydantic_core import from_json
@@ -69,4 +68,4 @@ def _refuse(_: str) -> NoReturn:
 
 
 def _integer(digits: str) -> int | float:
-    return int(digits) if len(digits) <= _MOST_DIGITS else math.inf
+    return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)

@@ -30,6 +30,7 @@ from stopcause.agui.frames import (
     type_of,
     unreadable,
 )
+from stopcause.agui.inputs import read_input
 from stopcause.agui.parsing import DEEPEST, TooDeepError, read_json
 from stopcause.agui.times import read_time, read_timestamp
 from stopcause.agui.values import Json
@@ -44,6 +45,7 @@ _LONGEST_BEGINNING = 65_536  # bytes, within which the first line tells the form
 _STATUSES = range(100, 600)
 _AROUND = 8  # levels of a document around an event
 _PARTS = frozenset({"input", "events", "sent_at", "http_status"})
+_OF_INPUTS = frozenset({"messages", "resume", "tools"})  # no event without a type has one of these beside its ids
 _END = re.compile(rb"[\r\n]")
 _FIELD = re.compile(rb"(?:data|event|id|retry)?:|data$")  # of SSE; what begins with a colon is a comment
 _OPENED = re.compile(rb"[\[{,:]\s*$")  # so ends the first line of an object that goes on over several
@@ -236,7 +238,7 @@ def _rows_of_object(value: dict[str, Json]) -> Iterator[_Row]:
         yield _Head(value.get("input"), _moment(value.get("sent_at")), _status(value.get("http_status")))
         events = value.get("events")
         yield from map(as_event, events if isinstance(events, list) else [] if events is None else [events])
-    elif "threadId" in value and "runId" in value:
+    elif not _OF_INPUTS.isdisjoint(value) and read_input(value) is not None:
         yield _Head(value)
     else:
         yield as_event(value)

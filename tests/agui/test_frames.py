@@ -143,13 +143,23 @@ def test_what_is_no_number_of_json_is_unreadable(number: str) -> None:
     [
         ("1e999", float("inf")),
         ("9" * 5000, float("inf")),
+        ("-" + "9" * 5000, float("-inf")),
         ("-0", 0),
         (r'"\ud83d"', r"\ud83d"),
         (r'"\ude80\ud83d"', r"\ude80\ud83d"),
         (r'"\ud83d\ude80"', "🚀"),
         (r'{"\ud83d": 1}', {r"\ud83d": 1}),
     ],
-    ids=["infinite", "long integer", "minus zero", "half a pair", "halves the wrong way", "a pair", "half in a key"],
+    ids=[
+        "infinite",
+        "long integer",
+        "long negative",
+        "minus zero",
+        "half a pair",
+        "halves the wrong way",
+        "a pair",
+        "half in a key",
+    ],
 )
 def test_what_json_allows_is_read(text: str, value: Any) -> None:  # noqa: ANN401 - any JSON
     (event,) = events_of(f'data: {{"type": "X", "a": {text}}}\n\n'.encode())

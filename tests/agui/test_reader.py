@@ -136,6 +136,13 @@ def test_a_stream_may_begin_with_any_field(head: str) -> None:
     assert read(head + sse(A, B)) == [Read(None, [A, B])]
 
 
+def test_an_input_begins_an_exchange_and_an_event_without_a_type_does_not() -> None:
+    old = {"thread_id": "t1", "run_id": "r2", "messages": []}
+    typeless = {"threadId": "t1", "runId": "r2"}
+    assert read(lines(INPUT, A, old, B)) == [Read(INPUT, [A]), Read(old, [B])]
+    assert read(lines(INPUT, A, typeless, B)) == [Read(INPUT, [A, Unreadable("FRAME_UNREADABLE"), B])]
+
+
 def test_a_value_without_a_type_is_an_unreadable_event() -> None:
     bad = Unreadable("FRAME_UNREADABLE")
     assert read(json.dumps([{"input": INPUT, "events": [A, 7, None, {}, "x", B]}]))[0].events == [
