@@ -16,7 +16,7 @@ from stopcause.agui import resumes
 from stopcause.agui.findings import found
 from stopcause.agui.turns import UNSETTLED, Turn
 from stopcause.agui.values import Begun, Decided, Entry, Link, Raised, RunSeen, Thread
-from stopcause.agui.words import State
+from stopcause.agui.words import Ending, State
 
 _MOST_THREADS = 10_000
 _LOOKED_AT = 64  # of the quietest threads, for one that waits for nothing
@@ -70,10 +70,10 @@ def _waits(thread: Thread) -> bool:
 def begun(thread: Thread, run: Begun) -> tuple[Thread, Link]:
     """The thread once a run began: its answers are under way. Said twice, it is the same as once."""
     matched = resumes.match(thread, run.run_id, run.input, run.at)
-    if run.input is None:
-        return thread, _link(thread, matched)
     if run.run_id in thread.runs:
         return thread, _link(thread, matched)._replace(findings=(found("RUN_TOLD_AGAIN", run.run_id, mode=run.mode),))
+    if run.input is None:
+        return thread, _link(thread, matched)
     raised = list(thread.raised)
     for place, entry in matched.taken.items():
         raised[place] = raised[place]._replace(state=State.SENT, answer=entry, answered_by=run.run_id)
@@ -121,9 +121,13 @@ def _again(thread: Thread, run: RunSeen) -> Link:
     """A run that was counted: what the thread remembers of it. Its answers are used up, even if it fails now."""
     link = _link(thread, resumes.match(thread, run.run_id, run.input, run.began_at))
     taken = {(each.run_id, each.interrupt.id) for each in thread.raised if each.state is State.CLOSED}
-    consumed = found("ANSWER_CONSUMED_THEN_FAILED", *link.answers, mode=run.mode)
+    if run.is_late:
+        name, ids = "ANSWER_CONSUMED_THEN_FAILED", link.answers
+    else:
+        is_news = run.ending is Ending.REJECTED  # something came after the end that was counted
+        name, ids = "RUN_TOLD_AGAIN", () if is_news else (run.run_id,)
     return link._replace(
         decided=tuple(each for each in link.decided if (each.run_id, each.interrupt_id) in taken),
         asked=tuple(each.interrupt for each in thread.raised if each.run_id == run.run_id),
-        findings=(consumed,) if run.is_late and link.answers else (),
+        findings=(found(name, *ids, mode=run.mode),) if ids else (),
     )

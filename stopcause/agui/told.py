@@ -58,8 +58,8 @@ class Source(NamedTuple):
 
 
 def begun_records(run: Begun, link: Link, source: Source) -> list[Draft]:
-    """That a run began, and what its answers take up; nothing of a run without an id."""
-    if run.run_id == UNNAMED:
+    """That a run began, and what its answers take up; nothing of a run without an id, or that is restated."""
+    if run.run_id == UNNAMED or _is_restated(run, link):
         return []
     version = run.input.protocol_version if run.input is not None else None
     draft = _head(Kind.STARTED, run.run_id, run.at or source.clock(), version) | {"seq": 0}
@@ -76,10 +76,20 @@ def progress_record(run: Begun, sign: Sign, at: datetime, source: Source) -> Dra
 
 def ended_records(run: RunSeen, link: Link, source: Source) -> list[Draft]:
     """The receipt, the last sign of life of a stream that broke off, and what became of what it took up."""
-    if run.run_id == UNNAMED:
+    if run.run_id == UNNAMED or (_is_restated(run, link) and not _is_news(run)):
         return []
     at = _end_of(run, source)
     return [*_last_sign(run, at), _receipt(run, link, source, at), *_taken_up(run, link, at)]
+
+
+def _is_restated(run: Begun | RunSeen, link: Link) -> bool:
+    """Whether it was told before, and nobody asked for it again: history that a later stream begins with."""
+    return run.input is None and any(each.name == "RUN_TOLD_AGAIN" for each in link.findings)
+
+
+def _is_news(run: RunSeen) -> bool:
+    """Whether it is another end than the one that was told."""
+    return run.is_late or run.ending is Ending.REJECTED
 
 
 def _end_of(run: RunSeen, source: Source) -> datetime:

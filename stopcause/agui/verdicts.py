@@ -84,7 +84,7 @@ def judge_thread(
         policy: Routes and thresholds.
         now: As of when deadlines and expiries are looked at.
     """
-    last = {each.run.run_id: each for each in told}
+    last = _last_ends(told)
     asked = last | {each.run.run_id: each for each in reversed(told) if asks(each.run)}
     runs = fold.group(_records(told, last))
     resumers = engine.resumers_by_run(runs.values())
@@ -93,9 +93,18 @@ def judge_thread(
         run = runs.get(name)
         verdict = engine.judge_run(run, policy, now, resumers.get(name, ())) if run is not None else None
         judged.append(Judged(each.run, each.link, verdict))
-    asking = runs if len(told) == len(last) else fold.group(_records(told, asked))
+    asking = runs if all(asked[name] is each for name, each in last.items()) else fold.group(_records(told, asked))
     waits = {name: fold.facts_of(run, run.latest, policy, now).waits for name, run in asking.items()}
     return judged, _Seen(thread, waits, judged).verdict()
+
+
+def _last_ends(told: Sequence[Told]) -> dict[str, Told]:
+    """By run, how it ended last; where it was only restated there are no records, and it ended as before."""
+    last: dict[str, Told] = {}
+    for each in told:
+        if each.drafts or each.run.run_id not in last:
+            last[each.run.run_id] = each
+    return last
 
 
 # The records ----------------------------------------------------------------------------------------------------------

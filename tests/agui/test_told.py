@@ -303,6 +303,26 @@ def test_of_a_run_without_an_id_nothing_is_told() -> None:
     assert told.ended_records(run(UNNAMED), Link(), Source()) == []
 
 
+def test_a_run_that_a_later_stream_restates_is_told_once() -> None:
+    first = run("r1", asks=(asked("i-1"),))
+    restated = first._replace(input=None)
+    begins = Begun(THREAD, "r1", Mode.SPEC, None, NOON)
+    ledger, _ = after(first)
+
+    assert told.begun_records(begins, ledger.begun(begins), Source()) == []
+    assert told.ended_records(restated, ledger.ended(restated), Source()) == []
+
+    late = restated._replace(ending=Ending.ERROR, is_late=True)
+    assert [each["kind"] for each in told.ended_records(late, ledger.ended(late), Source())] == ["run.stopped"]
+
+
+def test_a_run_that_is_asked_for_again_is_told_again() -> None:
+    first = run("r1")
+    ledger, _ = after(first)
+
+    assert len(told.ended_records(first, ledger.ended(first), Source())) == 1
+
+
 def test_a_suspended_subagent_waits_by_the_interrupt_of_its_run() -> None:
     asking = run("r1", asks=(asked("i-1"),), subagents=Subagents(suspended=1))
     silent = run("r2", subagents=Subagents(suspended=1))

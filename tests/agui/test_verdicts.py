@@ -166,6 +166,15 @@ def test_a_refusal_before_it_takes_nothing_from_what_a_run_asked() -> None:
     assert [each.interrupt_id for each in thread.open] == ["i-1"]
 
 
+def test_a_run_that_is_restated_ended_as_it_did() -> None:
+    judged, thread = verdict_of(ASKS, run("r2", Ending.ERROR), ASKS._replace(input=None, ending=Ending.SUCCESS))
+
+    assert judged[0].run == ASKS
+    assert judged[0].verdict is not None
+    assert judged[0].verdict.verdict is VerdictName.WAITING
+    assert (thread.verdict, thread.run_id) == (VerdictName.WAITING, "r2")
+
+
 def test_a_record_that_the_wire_does_not_take_is_mended_and_judged() -> None:
     strange = ASKS._replace(steps=-1, receipt={"limits": "none", "model_calls": "three"})
 
