@@ -12,7 +12,7 @@ from ag_ui_strands import StrandsAgent, StrandsAgentConfig, ToolBehavior, create
 from strands import Agent, tool
 
 from stopcause.agui.guard import ResumeGuard
-from stopcause.agui.tap_asgi import AguiMiddleware, App, Receive, Scope, Send
+from stopcause.agui.tap_asgi import App, Receive, Scope, Send
 from stopcause.agui.tap_httpx import AguiTransport
 from tests.agui.tapped import input_of, served
 from tests.frameworks.strands.models import Scripted, Turn, say
@@ -86,18 +86,20 @@ def clerk(kind: type[StrandsAgent] = StrandsAgent) -> App:
 
 
 @contextlib.contextmanager
-def serving(
-    app: App, *, guard: ResumeGuard | None = None, is_tapped_here: bool = True, is_tapped_there: bool = False
-) -> Iterator[tuple[Client, Counted]]:
-    """The agent's server and a client of it."""
-    counted = Counted(AguiMiddleware(app, "clerk") if is_tapped_there else app)
+def serving(app: App, transport: httpx.BaseTransport | None = None) -> Iterator[tuple[Client, Counted]]:
+    """The agent's server, and a client of it."""
+    counted = Counted(app)
     with served(counted) as url:
-        plain = httpx.HTTPTransport()
-        client = Client(url, AguiTransport(plain, agent="clerk", guard=guard) if is_tapped_here else plain)
+        client = Client(url, transport or httpx.HTTPTransport())
         try:
             yield client, counted
         finally:
             client.close()
+
+
+def guarded(app: App, guard: ResumeGuard) -> contextlib.AbstractContextManager[tuple[Client, Counted]]:
+    """The same, with a guard."""
+    return serving(app, AguiTransport(agent="clerk", guard=guard))
 
 
 def ids_of(events: list[dict[str, Json]]) -> list[str]:

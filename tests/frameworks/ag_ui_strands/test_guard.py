@@ -11,7 +11,7 @@ import pytest
 from stopcause.agui.findings import names
 from stopcause.agui.guard import ResumeGuard
 from stopcause.errors import ResumeRefusedError
-from tests.frameworks.ag_ui_strands.service import Client, Expired, clerk, gave_up, ids_of, paid, serving, yes
+from tests.frameworks.ag_ui_strands.service import Client, Expired, clerk, gave_up, guarded, ids_of, paid, yes
 
 Json = Any
 Resume = Callable[[str, str], dict[str, Json]]
@@ -52,13 +52,13 @@ def _refused(client: Client, run_id: str, **given: Json) -> frozenset[str]:
 @pytest.mark.parametrize("restarted", [False, True], ids=["same guard", "new guard"])
 def test_a_bad_resume_does_not_leave(finding: str, resume: Resume, restarted: bool, tmp_path: Path) -> None:
     app, state = clerk(), tmp_path / "guard.json"
-    with serving(app, guard=ResumeGuard(state)) as (client, counted):
+    with guarded(app, ResumeGuard(state)) as (client, counted):
         asked = ids_of(client.send("r1"))
         if not restarted:
             assert finding in _refused(client, "r2", **resume(*asked))
         assert counted.requests == 1
     if restarted:
-        with serving(app, guard=ResumeGuard(state)) as (client, counted):
+        with guarded(app, ResumeGuard(state)) as (client, counted):
             assert finding in _refused(client, "r2", **resume(*asked))
             assert counted.requests == 0
     assert paid == []
@@ -68,10 +68,10 @@ def test_a_bad_resume_does_not_leave(finding: str, resume: Resume, restarted: bo
 def test_after_a_refusal_a_good_resume_reaches_the_agent_and_finishes(name: str, tmp_path: Path) -> None:
     app, state = clerk(), tmp_path / "guard.json"
     guard = ResumeGuard(state)
-    with serving(app, guard=guard) as (client, _):
+    with guarded(app, guard) as (client, _):
         first, second = ids_of(client.send("r1"))
         _refused(client, "r2", resume=[yes(first)])
-    with serving(app, guard=guard if name == "same guard" else ResumeGuard(state)) as (client, counted):
+    with guarded(app, guard if name == "same guard" else ResumeGuard(state)) as (client, counted):
         events = client.send("r3", resume=[yes(first), gave_up(second)])
         assert counted.requests == 1
     assert events[-1]["outcome"]["type"] == "success"
@@ -79,7 +79,7 @@ def test_after_a_refusal_a_good_resume_reaches_the_agent_and_finishes(name: str,
 
 
 def test_what_has_expired_can_only_be_given_up(tmp_path: Path) -> None:
-    with serving(clerk(Expired), guard=ResumeGuard(tmp_path / "guard.json")) as (client, counted):
+    with guarded(clerk(Expired), ResumeGuard(tmp_path / "guard.json")) as (client, counted):
         first, second = ids_of(client.send("r1"))
         assert "EXPIRED_ANSWER" in _refused(client, "r2", resume=[yes(first), gave_up(second)])
         assert counted.requests == 1
@@ -89,10 +89,10 @@ def test_what_has_expired_can_only_be_given_up(tmp_path: Path) -> None:
 
 def test_an_answer_that_was_taken_is_not_changed_and_the_same_one_does_not_act_again(tmp_path: Path) -> None:
     app, state = clerk(), tmp_path / "guard.json"
-    with serving(app, guard=ResumeGuard(state)) as (client, _):
+    with guarded(app, ResumeGuard(state)) as (client, _):
         first, second = ids_of(client.send("r1"))
         client.send("r2", resume=[yes(first), gave_up(second)])
-    with serving(app, guard=ResumeGuard(state)) as (client, counted):
+    with guarded(app, ResumeGuard(state)) as (client, counted):
         assert "ANSWER_CHANGED" in _refused(client, "r3", resume=[yes(first), yes(second)])
         assert counted.requests == 0
         client.send("r4", resume=[yes(first), gave_up(second)])
@@ -101,7 +101,7 @@ def test_an_answer_that_was_taken_is_not_changed_and_the_same_one_does_not_act_a
 
 
 def test_a_thread_that_waits_for_nothing_goes_on(tmp_path: Path) -> None:
-    with serving(clerk(), guard=ResumeGuard(tmp_path / "guard.json")) as (client, counted):
+    with guarded(clerk(), ResumeGuard(tmp_path / "guard.json")) as (client, counted):
         client.send("r1")
         client.send("r9", thread_id="t2")
         assert counted.requests == 2
@@ -109,7 +109,7 @@ def test_a_thread_that_waits_for_nothing_goes_on(tmp_path: Path) -> None:
 
 def test_a_list_that_the_guard_built_is_complete(tmp_path: Path) -> None:
     guard = ResumeGuard(tmp_path / "guard.json")
-    with serving(clerk(), guard=guard) as (client, _):
+    with guarded(clerk(), guard) as (client, _):
         first, second = ids_of(client.send("r1"))
         answers = guard.answers("t1").approve(first).deny(second)
         assert answers.missing == ()
