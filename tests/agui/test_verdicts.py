@@ -86,6 +86,16 @@ def test_where_nothing_is_open_the_latest_run_says_how_it_ended() -> None:
     assert (thread.verdict, thread.reason, thread.run_id) == (VerdictName.BOUNDED_STOP, "caller_abort", "r3")
 
 
+@pytest.mark.parametrize(("idle", "verdict"), [(299, VerdictName.UNCERTAIN), (300, VerdictName.STUCK)])
+def test_a_stream_that_fell_silent_before_it_broke_off_is_stuck(idle: int, verdict: VerdictName) -> None:
+    ended = NOON + timedelta(seconds=idle)
+    silent = run("r1", Ending.TRUNCATED, began_at=NOON, ended_at=ended, last_event_at=NOON, idle_s=float(idle))
+
+    _, thread = verdict_of(silent)
+
+    assert thread.verdict is verdict
+
+
 def test_a_thread_without_a_run_that_has_a_name_says_nothing() -> None:
     ledger, told = told_of([run(UNNAMED, Ending.ERROR)])
     judged, thread = judge_thread(ledger.threads[THREAD], told, DEFAULT_POLICY, NOON)
