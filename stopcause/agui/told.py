@@ -173,9 +173,10 @@ def _findings(found: tuple[Finding, ...], before: object) -> list[Draft] | None:
 
 
 def _asked(run: RunSeen, link: Link, source: Source, at: datetime) -> Iterator[Draft]:
-    """What the run asks for."""
+    """What the run asks for, with what the producer's own receipt says of the same."""
+    said = {each["approval_id"]: each for each in run.receipt.get("approvals", ())}
     for each in link.asked:
-        yield _approval(run, each, source, at)
+        yield said.get(safe(each.id), {}) | _approval(run, each, source, at)
 
 
 def _approval(run: RunSeen, asked: Interrupt, source: Source, at: datetime) -> Draft:

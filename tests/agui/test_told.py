@@ -260,6 +260,16 @@ def test_what_the_stream_does_not_say_the_producer_s_receipt_does() -> None:
     assert stopped["findings"] == [{"code": "own"}, {"code": "truncated", "where": "r1"}]
 
 
+def test_what_the_producer_s_receipt_says_of_a_question_is_kept() -> None:
+    said = [{"approval_id": "i-1", "owner": "team:own", "delivered_at": "2026-11-30T12:00:00Z"}, {"approval_id": "x"}]
+    seen = run("r1", asks=(asked("i-1", "tc-1"),), receipt={"approvals": said})
+
+    (approval,) = told.ended_records(seen, Link(asked=seen.interrupts), Source())[0]["approvals"]
+
+    assert (approval["owner"], approval["delivered_at"]) == ("team:own", "2026-11-30T12:00:00Z")
+    assert (approval["tool_call_id"], approval["resume_token"]) == ("tc-1", "t1/r1/i-1")
+
+
 def test_notes_of_every_other_stream_are_left_out() -> None:
     seen = run("r1", findings=(found("NO_VERSION"), found("NO_DEADLINE", "i-1"), found("LEGACY_INTERRUPT")))
 
