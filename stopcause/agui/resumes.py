@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from enum import Enum
 from typing import NamedTuple
 
 from stopcause.agui.findings import Finding, found
@@ -79,41 +80,52 @@ def match(thread: Thread, run_id: str, given: Input | None, at: datetime | None)
         return NOTHING_SAID
     entries, duplicates = _entries(thread, run_id, given)
     places = _Places(thread, run_id)
-    sorted_out = [(_how(thread, place := places.of(entry), entry, run_id, at), place, entry) for entry in entries]
+    found_as = [(place := places.of(entry), entry, _how(thread, place, entry, run_id, at)) for entry in entries]
 
-    def places_of(how: str) -> tuple[int, ...]:
-        return tuple(place for said, place, _ in sorted_out if said == how and place is not None)
+    def places_of(how: _How) -> tuple[int, ...]:
+        return tuple(place for place, _, said in found_as if said is how and place is not None)
 
-    def ids_of(how: str) -> tuple[str, ...]:
-        return tuple(entry.id for said, _, entry in sorted_out if said == how)
+    def ids_of(how: _How) -> tuple[str, ...]:
+        return tuple(entry.id for _, entry, said in found_as if said is how)
 
-    taken = {place: entry for how, place, entry in sorted_out if how == "taken" and place is not None}
+    taken = {place: entry for place, entry, how in found_as if how is _How.TAKEN and place is not None}
     return Matched(
         taken=taken,
-        own=places_of("own"),
-        repeated=places_of("repeated"),
-        changed=places_of("changed"),
-        stale=ids_of("stale"),
-        unknown=ids_of("unknown"),
+        own=places_of(_How.OWN),
+        repeated=places_of(_How.REPEATED),
+        changed=places_of(_How.CHANGED),
+        stale=ids_of(_How.STALE),
+        unknown=ids_of(_How.UNKNOWN),
         duplicates=duplicates,
-        uncovered=tuple(n for n in places.open if n not in taken),
+        uncovered=tuple(place for place in places.open if place not in taken),
         has_entries=bool(entries),
     )
 
 
-def _how(thread: Thread, place: int | None, entry: Entry, run_id: str, at: datetime | None) -> str:
+class _How(Enum):
+    """What an answer is to its thread, as the fields of `Matched` have it."""
+
+    TAKEN = "taken"
+    OWN = "own"
+    REPEATED = "repeated"
+    CHANGED = "changed"
+    STALE = "stale"
+    UNKNOWN = "unknown"
+
+
+def _how(thread: Thread, place: int | None, entry: Entry, run_id: str, at: datetime | None) -> _How:
     if place is None or entry.status not in (RESOLVED, CANCELLED):
-        return "unknown"
+        return _How.UNKNOWN
     each = thread.raised[place]
     if each.state in _ASKS:
-        return "taken" if each.run_id == thread.paused_run else "stale"
+        return _How.TAKEN if each.run_id == thread.paused_run else _How.STALE
     if each.answered_by == run_id:  # if it broke off, this is its second try
-        return "taken" if each.state is State.UNKNOWN else "own"
+        return _How.TAKEN if each.state is State.UNKNOWN else _How.OWN
     if each.answer is None or each.state not in _WAS_ANSWERED:
-        return "stale"
+        return _How.STALE
     if is_same(each.answer, entry):
-        return "repeated"
-    return "taken" if _gives_up_late(each, entry, at) else "changed"
+        return _How.REPEATED
+    return _How.TAKEN if _gives_up_late(each, entry, at) else _How.CHANGED
 
 
 def _gives_up_late(raised: Raised, entry: Entry, at: datetime | None) -> bool:
