@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
 
 from stopcause.agui.inputs import read_input
 from stopcause.agui.ledger import Ledger
@@ -16,7 +17,7 @@ from stopcause.agui.lifecycle import Watch
 from stopcause.agui.told import UNNAMED, Source, begun_records, ended_records
 from stopcause.agui.values import Begun, Input, Raised, RunSeen, Thread
 from stopcause.agui.verdicts import Judged, ThreadVerdict, Told, judge_thread
-from stopcause.agui.words import Ending, State
+from stopcause.agui.words import Channel, Ending, State
 from stopcause.classifier import engine, fold
 from stopcause.classifier.approvals import KEEPS_WAITING, Status
 from stopcause.classifier.policy import DEFAULT_POLICY, Policy, policy_from_mapping
@@ -25,7 +26,9 @@ from stopcause.pipeline.agui import waiting_tools
 from stopcause.receipts import codec
 from stopcause.receipts.model import Record, parse_time
 from stopcause.resources import data_folder
+from tests.agui.histories import HISTORIES
 from tests.agui.seen import NOON, THREAD, asked, gives_up, run, yes
+from tests.support.laws import tried_on
 
 HOUR = timedelta(hours=1)
 CASES = sorted(
@@ -248,6 +251,29 @@ def test_a_store_that_has_the_records_counts_what_a_thread_waits_for(path: Path)
         records = [codec.read_value(draft) for each in runs for draft in each.drafts]
 
         assert sorted(open_in_store(records, policy, now)) == sorted((w.run_id, w.interrupt_id) for w in thread.open)
+
+
+@given(HISTORIES)
+@tried_on(200)
+def test_a_store_misses_nothing_that_any_thread_waits_for(runs: list[RunSeen]) -> None:
+    """It may count one twice: a run names one run that it takes up, and may ask in the place of two."""
+    legal = [_legal(number, each) for number, each in enumerate(runs, 1)]
+    ledger, told = told_of(legal)
+    now = NOON + HOUR
+    records = [codec.read_value(draft) for each in told for draft in each.drafts]
+
+    for thread in ledger.threads.values():
+        waits = judge_thread(thread, told, DEFAULT_POLICY, now)[1].open
+
+        assert {(wait.run_id, wait.interrupt_id) for wait in waits} <= {*open_in_store(records, DEFAULT_POLICY, now)}
+
+
+def _legal(number: int, any_run: RunSeen) -> RunSeen:
+    """That run with an id and a time of its own, and a cause that goes with its ending."""
+    plain = run(f"r{number}", any_run.ending, asks=any_run.interrupts, results=any_run.results)
+    channels = tuple(each._replace(channel=Channel.OUTCOME) for each in plain.interrupts)
+    given_input = any_run.input and any_run.input._replace(run_id=plain.run_id)
+    return plain._replace(input=given_input or plain.input, interrupts=channels)
 
 
 def open_in_store(records: Iterable[Any], policy: Policy, now: datetime) -> Iterable[tuple[str, str | None]]:
