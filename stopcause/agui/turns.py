@@ -97,22 +97,25 @@ class Turn:
     # What it asks
 
     def ask(self) -> None:
-        """Its own interrupts. What is asked again moves here, and counts once."""
-        asked = {each.id: each for each in reversed(self.run.interrupts)} if asks(self.run) else {}
+        """Its own interrupts, each id once. What is asked again moves here, and counts once."""
+        asked: dict[str, Interrupt] = {}
+        for each in self.run.interrupts if asks(self.run) else ():
+            asked.setdefault(each.id, each)
         origins = _Origins(self.raised, self.run.run_id, self.evidence.ran)
-        drifted = []
-        for interrupt in reversed(asked.values()):
-            place = origins.of(interrupt)
-            if place is not None and place not in self.moved:
-                self.moved[place] = interrupt.id
-                if self.raised[place].interrupt.id != interrupt.id:
-                    drifted.append(interrupt.id)
-                self._set(place, State.MOVED)
-                interrupt = _completed(interrupt, self.raised[place].interrupt)  # noqa: PLW2901 - the same, told better
-            self.raised.append(Raised(self.run.run_id, interrupt))
+        for interrupt in asked.values():
+            self.raised.append(Raised(self.run.run_id, self._as_known(interrupt, origins.of(interrupt))))
+        drifted = [name for place, name in self.moved.items() if self.raised[place].interrupt.id != name]
         self._find("INTERRUPT_ID_DRIFT", *drifted)
         if asked:
             self.same_set = self.before.same_set + 1 if self._is_same_set(asked) else 1
+
+    def _as_known(self, interrupt: Interrupt, place: int | None) -> Interrupt:
+        """With what was said of the same question at `place`, which moves here."""
+        if place is None or place in self.moved:
+            return interrupt
+        self.moved[place] = interrupt.id
+        self._set(place, State.MOVED)
+        return _completed(interrupt, self.raised[place].interrupt)
 
     def _is_same_set(self, asked: Mapping[str, Interrupt]) -> bool:
         """Whether it asks for all that the last run asked for, and nothing else."""
@@ -134,7 +137,8 @@ class Turn:
         if self.run.ending in (Ending.SUCCESS, Ending.INTERRUPT):
             self._find("UNCOVERED_MISHANDLED", *self._ids(known))
         if self.run.ending is Ending.SUCCESS:
-            self._find("SUCCESS_OVER_OPEN_INTERRUPT", *self._ids([n for n in lost if n not in known]))
+            told = frozenset(known)
+            self._find("SUCCESS_OVER_OPEN_INTERRUPT", *self._ids([n for n in lost if n not in told]))
 
     def _known_among(self, lost: list[int]) -> list[int]:
         """Which the producer could tell to be open: their call is in the messages, or they had been asked again before.
