@@ -27,35 +27,42 @@ _ALIKE = re.compile(rb"((" + _HEAD + rb")" + _TEXT + rb'"\}\n\n)(?:\2' + _TEXT +
 class Held:
     """Parts of a stream, in order, in groups that came within a second."""
 
+    __slots__ = ("_at_once", "_bytes", "_came", "_older", "_parts", "_since", "_tail")
+
     def __init__(self) -> None:
-        self._groups: list[list[bytes]] = []
-        self._came: list[float] = []  # when the last part of each group came
-        self._since = 0.0
-        self._bytes = self._parts = self._at_once = 0
-        self._tail = b""
+        self._older: list[tuple[bytes, float]] = []  # groups before the last, and when their last parts came
+        self._parts: list[bytes] = []
+        self._since = self._came = 0.0
+        self._bytes = self._at_once = 0
+        self._tail = b""  # where a part did not end with a line
 
     def add(self, part: bytes, now: float) -> bool:
         """Adds a part that came now, in seconds since 1970; gives whether what is held is to be read."""
         is_late = not 0 <= now - self._since < _MOST_S
-        if is_late or not self._groups:
-            self._groups.append([])
-            self._came.append(now)
-            self._since = now
-        self._groups[-1].append(part)
-        self._came[-1] = now
-        self._parts += 1
+        if is_late or not self._parts:
+            self._begin(now)
+        self._parts.append(part)
+        self._came = now
         self._bytes += len(part)
-        return self._is_telling(part) or is_late or self._bytes >= _MOST_BYTES or self._parts >= _MOST_PARTS
+        if (self._tail or self._at_once or _TELLING in part or not part.endswith(b"\n")) and self._is_telling(part):
+            return True
+        return is_late or self._bytes >= _MOST_BYTES or len(self._parts) >= _MOST_PARTS
+
+    def _begin(self, now: float) -> None:
+        if self._parts:
+            self._older.append((b"".join(self._parts), self._came))
+            self._parts = []
+        self._since = now
 
     def _is_telling(self, part: bytes) -> bool:
         """Whether a run begins or ends in it, or in a frame that it goes on with."""
         if _TELLING in part or _TELLING in self._tail + part[:3]:
             self._at_once = _UNTIL_ITS_END
-        self._tail = (self._tail + part[-3:])[-3:]
-        if self._at_once <= 0:
+        self._tail = b"" if part.endswith(b"\n") else (self._tail + part[-3:])[-3:]
+        if not self._at_once:
             return False
         if part.endswith(b"\n\n"):
-            self._at_once = 0
+            self._at_once = 1
         elif part.endswith(b"\n"):
             self._at_once = min(self._at_once, _ITS_LAST)
         self._at_once -= 1
@@ -63,10 +70,9 @@ class Held:
 
     def take(self) -> list[tuple[bytes, float]]:
         """What was held, each group with its time, and nothing is held any more. Dull frames are left out."""
-        taken = [(thinned(b"".join(group)), came) for group, came in zip(self._groups, self._came, strict=True)]
-        self._groups, self._came = [], []
-        self._bytes = self._parts = 0
-        return taken
+        self._begin(self._since)
+        taken, self._older, self._bytes = self._older, [], 0
+        return [(thinned(body), came) for body, came in taken]
 
 
 def thinned(body: bytes) -> bytes:

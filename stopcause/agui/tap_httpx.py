@@ -190,24 +190,20 @@ class _Watched:
         self._passage = passage
         self._inner, self._reads_first = inner, reads_first
 
-    def _came(self, chunk: bytes) -> bool:
-        """Keeps it; gives whether something is to be read once it has been handed over."""
-        is_due = self._passage.keep(chunk)
-        if is_due and self._reads_first:
-            self._passage.read()
-        return is_due and not self._reads_first
-
     def __del__(self) -> None:
         self._passage.ended(left_by_reader=True)  # dropped, and never closed
 
 
 class _Stream(_Watched, httpx.SyncByteStream):
     def __iter__(self) -> Iterator[bytes]:
+        keep = self._passage.keep
         try:
             for chunk in self._inner:
-                is_due = self._came(chunk)
+                is_due = keep(chunk)
+                if is_due and self._reads_first:
+                    self._passage.read()
                 yield chunk
-                if is_due:
+                if is_due and not self._reads_first:
                     self._passage.read()
         except Exception:
             self._passage.ended()  # the connection broke
@@ -223,11 +219,14 @@ class _Stream(_Watched, httpx.SyncByteStream):
 
 class _AsyncStream(_Watched, httpx.AsyncByteStream):
     async def __aiter__(self) -> AsyncIterator[bytes]:
+        keep = self._passage.keep
         try:
             async for chunk in self._inner:
-                is_due = self._came(chunk)
+                is_due = keep(chunk)
+                if is_due and self._reads_first:
+                    self._passage.read()
                 yield chunk
-                if is_due:
+                if is_due and not self._reads_first:
                     self._passage.read()
         except Exception:
             self._passage.ended()
