@@ -18,7 +18,7 @@ from stopcause.receipts.vocabulary import WAITING, StopCause
 LOOP = 3  # as many runs that end alike are one that goes round
 _MOST_RUNS = 64  # that are remembered as counted
 _MOST_ASKING = 8  # runs whose settled interrupts are kept
-_MOST_RAISED = 10_000
+_MOST_RAISED = 4_000
 _MOST_RESULTS = 512
 
 _FAILED = frozenset({Ending.ERROR, Ending.REFUSED})
