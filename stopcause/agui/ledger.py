@@ -114,7 +114,8 @@ def ended(thread: Thread, run: RunSeen) -> tuple[Thread, Link]:
     turn.settle()
     turn.ask()
     turn.lose()
-    return turn.thread(), turn.link(link)
+    after = turn.thread()
+    return after, turn.link(link)
 
 
 def _again(thread: Thread, run: RunSeen) -> Link:

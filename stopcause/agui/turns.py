@@ -195,7 +195,7 @@ class Turn:
             self._find("REINTERRUPT_LOOP", *(each.interrupt.id for each in after.open()))
 
     def link(self, link: Link) -> Link:
-        """The whole of how the run hangs in its thread: what it took up by an answer, or by asking again."""
+        """The whole of how the run hangs in its thread: what it took up by an answer, or by asking again. Last."""
         answered = [self.raised[n] for n in self.sent]
         taken_up = [each for each in answered if each.state is not State.OPEN]
         taken_up += [self.raised[n] for n in (*self.evidence.presumed, *self.moved)]
