@@ -6,6 +6,7 @@ import asyncio
 import gc
 import threading
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ import httpx
 import pytest
 
 import stopcause
+from stopcause.agui.tap import Tap
 from stopcause.agui.tap_asgi import AguiMiddleware, App, Message, Receive, Scope, Send
 from stopcause.agui.tap_httpx import AguiTransport, AsyncAguiTransport
 from stopcause.receipts.model import RunStopped
@@ -242,3 +244,22 @@ def test_taps_have_no_threads_of_their_own() -> None:
         client.post(url, json=input_of())
         assert len(receipts.receipts) == 2
         assert threading.active_count() <= before + 1  # the writer's, which every hook shares
+
+
+def test_memory_stays_flat_over_a_long_stream() -> None:
+    """A hundred thousand events, of which nothing may stay; half of them of the kind that is read one by one."""
+    frames = sse([*said("x" * 500), {"type": "STATE_SNAPSHOT", "snapshot": {"text": "x" * 500}}])
+    with recorded():
+        passage = Tap(THERE).passage()
+        assert passage is not None
+        passage.answered(200, SSE, "")
+        passage.passed(sse([started()]))
+        sizes = []
+        tracemalloc.start()
+        for _ in range(2):
+            for _ in range(12_500):
+                passage.passed(frames)
+            gc.collect()
+            sizes.append(tracemalloc.get_traced_memory()[0])
+        tracemalloc.stop()
+    assert sizes[1] - sizes[0] < 200_000
