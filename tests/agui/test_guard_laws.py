@@ -15,7 +15,7 @@ from stopcause.agui import findings
 from stopcause.agui.guard import ResumeGuard
 from stopcause.agui.inputs import read_input
 from stopcause.agui.values import Begun, Input, Interrupt, Raised, Result, RunSeen
-from stopcause.agui.words import Ending, Mode, State
+from stopcause.agui.words import Channel, Ending, Mode, State
 from stopcause.receipts.vocabulary import ApprovalKind, StopCause
 from tests.agui import asking
 from tests.agui.asking import APPROVE, NOW, gives_up, says
@@ -36,6 +36,7 @@ INTERRUPTS = st.builds(
     Interrupt,
     id=st.sampled_from(IDS),
     kind=st.just(ApprovalKind.TOOL_CALL),
+    channel=st.just(Channel.OUTCOME),  # what a client's own tool waits for is answered by a message, not here
     tool_call_id=st.none() | st.sampled_from(["tc-1", "tc-2"]),
     expires_at=st.none() | st.sampled_from([NOW - timedelta(hours=1), NOW + timedelta(hours=1)]),
     schema=st.none() | st.just(APPROVE),
