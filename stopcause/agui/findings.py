@@ -48,7 +48,7 @@ class Card(NamedTuple):
 CARDS = (
     # The stream
     Card("R0", "FRAME_UNREADABLE", P, MUST, "a frame is no JSON object with a type", fatal=True),
-    Card("R0", "FRAME_TOO_LARGE", A, NOTE, "a frame is larger than this reader keeps; it was passed over"),
+    Card("R0", "FRAME_TOO_LARGE", A, NOTE, "a frame is larger, or nested deeper, than this reader keeps; passed over"),
     Card("R0", "INPUT_TOO_LARGE", A, NOTE, "an input has more answers, tools or messages than are kept"),
     Card("R0", "TOO_MANY", A, NOTE, "more of something than this reader keeps of a run; the rest is not looked at"),
     Card("R1", "FIRST_EVENT", P, MUST, "the first event is neither RUN_STARTED nor RUN_ERROR", fatal=True),
