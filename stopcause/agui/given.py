@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from stopcause.agui.inputs import read_input
-from stopcause.agui.parsing import read_json
+from stopcause.agui.inputs import legacy_payload, read_input
 from stopcause.agui.values import Input, Json
 
 
@@ -30,7 +28,7 @@ def read_given(value: Json) -> Given | None:
     try:
         value = plain(value)
         known = read_input(value)
-        return None if known is None else Given(known, _payloads(value), _old_payload(value))
+        return None if known is None else Given(known, _payloads(value), legacy_payload(value))
     except Exception:  # noqa: BLE001 - an object like no other: what cannot be looked at is no input
         return None
 
@@ -57,13 +55,3 @@ def _payloads(value: Mapping[str, Json]) -> dict[str, Json]:
         if isinstance(name, str) and "payload" in each:
             payloads.setdefault(name, each["payload"])
     return payloads
-
-
-def _old_payload(value: Mapping[str, Json]) -> Json:
-    props = value.get("forwardedProps") or value.get("forwarded_props")
-    command = props.get("command") if isinstance(props, dict) else None
-    answer = command.get("resume") if isinstance(command, dict) else None
-    if isinstance(answer, str):
-        with contextlib.suppress(ValueError):  # a text that is no JSON is the answer itself
-            return read_json(answer.encode("utf-8", "backslashreplace"))
-    return answer

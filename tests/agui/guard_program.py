@@ -55,6 +55,7 @@ def forked(path: str) -> None:
     if (child := os.fork()) == 0:
         guard.saw(asks("t2", "r1", "i-1"))
         say(f"child {guard.check(given('t1', 'r2'), NOW).refused}")
+        say(f"left-alone {len(guard._state._inherited)}")
         os._exit(0)
     os.waitpid(child, 0)
     say(f"parent {guard.check(given('t2', 'r2'), NOW).refused}")

@@ -185,6 +185,33 @@ def test_a_row_that_does_not_parse_is_damage_though_its_seal_is_right(tmp_path: 
     assert caught.value.word == "damaged"
 
 
+def spoil(path: Path, thread_id: str) -> None:
+    """Another body of the same length, as a disk makes it that loses bits."""
+    with sqlite3.connect(path) as db:
+        (body,) = db.execute("SELECT body FROM thread WHERE id = ?", (thread_id.encode(),)).fetchone()
+        db.execute("UPDATE thread SET body = ? WHERE id = ?", (body.replace(b"i-1", b"i-2"), thread_id.encode()))
+    db.close()
+
+
+def test_one_spoilt_row_makes_the_file_one_that_nobody_trusts(tmp_path: Path) -> None:
+    path = tmp_path / "guard.db"
+    state = GuardState(path)
+    keep(state, raised("t1"))
+    keep(state, raised("t2"))
+    spoil(path, "t1")
+    assert state.thread("t2") == raised("t2")  # it was opened when all was well
+    with pytest.raises(StateError, match="damaged"):
+        state.thread("t1")
+    with pytest.raises(StateError, match="damaged"):
+        GuardState(path).thread("t2")
+
+
+def test_what_is_kept_waits_for_the_disk(tmp_path: Path) -> None:
+    with GuardState(tmp_path / "guard.db")._use() as db:
+        assert db.execute("PRAGMA synchronous").fetchone() == (2,)
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """A file with a hundred paused threads."""
