@@ -58,8 +58,7 @@ class StateError(Exception):
 
 _KEPT = "It is left as it is. Move it away, and the guard begins anew, knowing of no question that is open."
 _REASONS = {
-    "half_written": f"the guard's file is empty or broken off. {_KEPT}",
-    "damaged": f"the guard's file is damaged, or none of its files. {_KEPT}",
+    "damaged": f"the guard's file is empty, broken off, damaged, or none of its files. {_KEPT}",
     "newer_version": "the guard's file was written by another version of stopcause. Use that version, or another path.",
     "busy": f"another process has kept the guard's file for more than {_BUSY_S:g} s. Try again.",
     "no_access": "the guard's file cannot be read or written: look at the folder, its owner, and the disk.",
@@ -236,8 +235,6 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _verify(db: sqlite3.Connection, path: Path) -> None:
-    if path.stat().st_size == 0:
-        raise StateError("half_written", path)
     if db.execute("PRAGMA application_id").fetchone() != (_APPLICATION,):
         raise StateError("damaged", path)
     if db.execute("PRAGMA user_version").fetchone() != (_VERSION,):

@@ -153,9 +153,9 @@ def _measure(value: Json, room: int) -> None:
     while rest:
         here, depth = rest.pop()
         room -= _cost(here)
-        if room < 0 or depth == 0:
-            raise _TooLargeError
         inner = here.values() if isinstance(here, dict) else here if isinstance(here, list) else ()
+        if len(inner) > room or depth == 0:
+            raise _TooLargeError
         rest.extend((each, depth - 1) for each in inner)
 
 

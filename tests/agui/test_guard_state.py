@@ -243,6 +243,17 @@ def test_flipped_bits_are_never_accepted_in_silence(tmp_path: Path, image: bytes
     assert is_safe(tmp_path / "guard.db", bytes(content))
 
 
+def test_an_id_that_is_spelt_otherwise_anywhere_in_the_file_is_not_one_that_is_not_known(
+    tmp_path: Path, image: bytes
+) -> None:
+    places = [place for place in range(len(image)) if image.startswith(b"t42", place)]
+    assert len(places) >= 4  # in its row, in the index of ids, and beside its interrupt
+    for place in places:
+        content = bytearray(image)
+        content[place + 2] ^= 1
+        assert is_safe(tmp_path / f"{place}.db", bytes(content))
+
+
 @given(st.data())
 @tried_on(100, parent=KEPT)
 def test_a_file_that_is_cut_off_is_never_accepted_in_silence(tmp_path: Path, image: bytes, data: st.DataObject) -> None:
