@@ -1,20 +1,21 @@
 """A stream of 200 events with and without the taps: CPU on both sides, and the time to the first byte.
 
-The agent is `ag_ui_strands` with a model that streams a long answer at once; it is served by a process of its own. The
-consumer reads each event as `ag-ui-protocol` does. Streams with and without the taps take turns; the best turn of each
-counts. Beside it the floor: the same bytes from a server that does nothing else.
+The agent is `ag_ui_strands` with OpenAI's client; its provider is a server here, which streams a long answer at once.
+The consumer does nothing but read each event as `ag-ui-protocol` does. All three are processes of their own. Streams
+with and without the taps take turns, and the best turn of each counts.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import multiprocessing
 import socket
 import statistics
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import httpx
@@ -23,7 +24,7 @@ from ag_ui.core import Event
 from ag_ui_strands import StrandsAgent, create_strands_app
 from pydantic import TypeAdapter
 from strands import Agent
-from strands.models.model import Model
+from strands.models.openai import OpenAIModel
 
 import stopcause
 from stopcause.agui.tap_asgi import AguiMiddleware
@@ -45,34 +46,37 @@ _event: TypeAdapter[Any] = TypeAdapter(Event)
 # The agent ------------------------------------------------------------------------------------------------------------
 
 
-class Talker(Model):
-    """Says a long answer in pieces."""
-
-    def update_config(self, **config: Any) -> None:
-        """Has nothing to update."""
-
-    def get_config(self) -> dict[str, Any]:
-        """Its name."""
-        return {"model_id": "talker"}
-
-    async def structured_output(self, *_: Any, **__: Any) -> AsyncIterator[Any]:
-        """Is not asked."""
-        yield {}
-
-    async def stream(self, *_: Any, **__: Any) -> AsyncIterator[Any]:
-        """As a provider's."""
-        yield {"messageStart": {"role": "assistant"}}
-        yield {"contentBlockStart": {"start": {}}}
-        for _piece in range(EVENTS - 6):  # the others are the run's, the message's and the state's
-            yield {"contentBlockDelta": {"delta": {"text": TEXT}}}
-        yield {"contentBlockStop": {}}
-        yield {"messageStop": {"stopReason": "end_turn"}}
+async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """One request of the provider's client, on a connection of its own."""
+    head = await reader.readuntil(b"\r\n\r\n")
+    length = next(line for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+    await reader.readexactly(int(length.split(b":")[1]))
+    writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n")
+    for _ in range(EVENTS - 8):  # the others are the run's, the message's and the state's
+        writer.write(_piece({"content": TEXT}, None))
+    writer.write(_piece({}, "stop") + b"data: [DONE]\n\n")
+    await writer.drain()
+    writer.close()
 
 
-def _serve(listening: socket.socket) -> None:
+def _piece(delta: dict[str, str], finish: str | None) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    chunk = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "talker", "choices": [choice]}
+    return b"data: " + json.dumps(chunk).encode() + b"\n\n"
+
+
+def _provide(listening: socket.socket) -> None:
+    async def serve() -> None:
+        await (await asyncio.start_server(_answer, sock=listening)).serve_forever()
+
+    asyncio.run(serve())
+
+
+def _serve(listening: socket.socket, provider: str) -> None:
     stopcause.configure(sink=NullSink())
     logging.disable(logging.CRITICAL)
-    agent = StrandsAgent(Agent(model=Talker(), callback_handler=None), name="clerk")
+    model = OpenAIModel(client_args={"base_url": provider, "api_key": "none"}, model_id="talker")
+    agent = StrandsAgent(Agent(model=model, callback_handler=None), name="clerk")
     bare = create_strands_app(agent, "/", cors_enabled=False)
     tapped = AguiMiddleware(bare, "clerk")
 
@@ -83,12 +87,12 @@ def _serve(listening: socket.socket) -> None:
 
 
 @contextlib.contextmanager
-def _server() -> Iterator[tuple[str, int]]:
-    """Its address, and its process."""
+def _process(work: Callable[..., None], *more: str) -> Iterator[tuple[str, int]]:
+    """A server in a process of its own: its address, and its process."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(64)
-        process = multiprocessing.get_context("fork").Process(target=_serve, args=(listening,), daemon=True)
+        process = multiprocessing.get_context("fork").Process(target=work, args=(listening, *more), daemon=True)
         process.start()
         try:
             assert process.pid is not None
@@ -140,7 +144,8 @@ def main() -> None:
     stopcause.configure(sink=NullSink())
     without, watched = [], []
     with (
-        _server() as (url, pid),
+        _process(_provide) as (provider, _),
+        _process(_serve, provider) as (url, pid),
         httpx.Client(timeout=30) as bare,
         httpx.Client(transport=AguiTransport(agent="clerk"), timeout=30) as tapped,
     ):
@@ -148,10 +153,15 @@ def main() -> None:
             without.append(_turn(bare, url, pid, f"{number}-0", WITHOUT))
             watched.append(_turn(tapped, url, pid, f"{number}-1", WITH))
     print(f"a stream of {EVENTS} events of a real agent; best of {TURNS} turns of {STREAMS}")
-    for name, unit in (("agent", "us CPU"), ("consumer", "us CPU"), ("first", "ms")):
-        plain, more = (min(getattr(turn, name) for turn in turns) for turns in (without, watched))
-        label = "first byte" if name == "first" else f"{name}'s side"
-        print(f"{label:<16} {plain:10,.2f} {unit:<7} + {more - plain:8,.2f} with the tap  {more / plain - 1:7.1%}")
+    _print("agent's side", "us CPU", [[turn.agent for turn in turns] for turns in (without, watched)])
+    _print("consumer's side", "us CPU", [[turn.consumer for turn in turns] for turns in (without, watched)])
+    _print("both", "us CPU", [[turn.agent + turn.consumer for turn in turns] for turns in (without, watched)])
+    _print("first byte", "ms", [[turn.first for turn in turns] for turns in (without, watched)])
+
+
+def _print(label: str, unit: str, figures: list[list[float]]) -> None:
+    plain, more = map(min, figures)
+    print(f"{label:<16} {plain:10,.2f} {unit:<7} + {more - plain:8,.2f} with the taps  {more / plain - 1:7.1%}")
 
 
 if __name__ == "__main__":
