@@ -79,6 +79,12 @@ def test_an_interrupt_that_is_open_and_was_answered_before_acts_once_only() -> N
     assert not got([interrupt("i-1")], says("i-1"), taken=taken).may_act("i-1")
 
 
+def test_what_was_taken_in_time_is_not_late_when_it_comes_again() -> None:
+    received = got([interrupt("i-1", expiresAt=NOW.isoformat())], says("i-1"), taken=keys_of([says("i-1")]))
+    assert received.error is None
+    assert not received.may_act("i-1")
+
+
 def test_an_error_is_an_event_of_the_protocol_without_content() -> None:
     received = got([interrupt("i-1", responseSchema=APPROVE)], says("i-1", approved=CANARY))
     assert received.error is not None

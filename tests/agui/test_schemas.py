@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stopcause.agui.schemas import Held, hold, offers_edits
+from stopcause.agui.schemas import Held, hold, offers_edits, one_budget
 from tests.support.laws import tried_on
 
 Json = Any
@@ -154,6 +154,14 @@ def test_nothing_is_ever_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     for reference in ("http://localhost:9/x", "https://json-schema.org/other", "//host/x", "urn:x:y"):
         assert hold({"$ref": reference}, 1) is UNREADABLE
         assert hold({"$id": "http://localhost:9/", "$defs": {"a": {"$dynamicRef": reference}}}, 1) is UNREADABLE
+
+
+def test_a_schema_that_could_not_be_afforded_once_is_no_worse_for_it() -> None:
+    fine = {"type": "integer", "maximum": 41}
+    with one_budget():
+        assert hold(doubling("allOf", 40, True), 1) is UNREADABLE
+        assert hold(fine, 1) is UNREADABLE
+    assert hold(fine, 1) is FITS
 
 
 def test_a_budget_is_for_one_payload_and_not_for_all() -> None:
