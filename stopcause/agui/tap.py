@@ -25,8 +25,8 @@ from stopcause.agui.inputs import read_input
 from stopcause.agui.ledger import Ledger
 from stopcause.agui.lifecycle import Watch
 from stopcause.agui.tap_held import Held
+from stopcause.agui.turns import FREES_ITS_ID
 from stopcause.agui.values import Begun, Input, Json, Link, RunSeen, Thread
-from stopcause.agui.words import Ending
 from stopcause.receipts import capture, process
 from stopcause.receipts.vocabulary import Sign
 
@@ -40,7 +40,7 @@ MOST_ASKED = 10 * 2**20  # bytes of a request's body; the input of a longer one 
 _STREAMS = frozenset({"text/event-stream", "application/x-ndjson", "application/ndjson", "application/jsonl"})
 _PROTOBUF = "application/vnd.ag-ui.event+proto"
 _REFUSED = range(400, 600)  # below, the answer is on its way: a redirect is no refusal
-_MOST_REFUSALS = 10_000  # runs that are known to have been refused
+_MOST_TRIES = 10_000  # runs that are known to have been refused, or to have broken off
 _PROGRESS_S = 10.0  # at most one sign of life in so many seconds
 _SIGNS = {
     "TEXT_MESSAGE_CONTENT": Sign.OUTPUT,
@@ -114,7 +114,7 @@ class Tap:
         self.agent, self.guard, self.threads, self.is_home = agent, guard, threads, is_home
         self._ledger = Ledger()
         self._state = None if threads is None else GuardState(Path(threads))
-        self._refusals: dict[tuple[str, str], int] = {}
+        self._tries: dict[tuple[str, str], int] = {}
         self._lock = threading.Lock()  # of all this: a transport is used from many threads
 
     def __reduce__(self) -> tuple[Callable[[], Tap], tuple[()]]:
@@ -146,8 +146,8 @@ class Tap:
         link = self._link_of(run, lambda: self._ledger.ended(run))
         if tells:
             self._tell(run, told.ended_records(run, link, self._source()), is_receipt=True)
-        if run.ending is Ending.REFUSED:
-            self._refused(run)
+        if run.ending in FREES_ITS_ID:
+            self._is_free(run)
 
     def _link_of(self, run: Begun | RunSeen, step: Callable[[], Link]) -> Link:
         """How a run hangs in its thread, by whoever knows the thread best: the guard, the file, or this process."""
@@ -178,18 +178,18 @@ class Tap:
             )
         return links[0] if links else step()
 
-    def _refused(self, run: RunSeen) -> None:
-        """Clients send what was refused again, under the same id: the next one is another attempt."""
+    def _is_free(self, run: RunSeen) -> None:
+        """Clients send what was refused, or broke off, again under the same id: the next one is another attempt."""
         with self._lock:
             key = run.thread_id, safe(run.run_id)
-            self._refusals[key] = self._refusals.pop(key, 0) + 1
-            if len(self._refusals) > _MOST_REFUSALS:
-                del self._refusals[next(iter(self._refusals))]
+            self._tries[key] = self._tries.pop(key, 0) + 1
+            if len(self._tries) > _MOST_TRIES:
+                del self._tries[next(iter(self._tries))]
 
     def _tell(self, run: Begun | RunSeen, drafts: list[told.Draft], *, is_receipt: bool = False) -> None:
-        for draft in drafts if self._refusals else ():
-            if refusals := self._refusals.get((run.thread_id, draft["run_id"])):
-                draft["attempt"] = refusals + 1
+        for draft in drafts if self._tries else ():
+            if tries := self._tries.get((run.thread_id, draft["run_id"])):
+                draft["attempt"] = tries + 1
         capture.tell(drafts, is_receipt=is_receipt)
 
     def _source(self) -> told.Source:
@@ -240,7 +240,8 @@ class Passage:
     def answered(self, status: int, content_type: str, encoding: str) -> None:
         """The response begins. One that is neither a refusal nor a stream of events is of no interest."""
         media = content_type.partition(";")[0].strip().lower()
-        if media in _STREAMS and status not in _REFUSED and encoding in ("", "identity"):
+        is_plain = encoding.strip().lower() in ("", "identity")
+        if media in _STREAMS and status not in _REFUSED and is_plain:
             self._frames = Frames()
             return
         self.is_over = True
@@ -258,7 +259,7 @@ class Passage:
         if self._frames is None or self.is_over:
             return False
         try:  # here and not by `quiet`: this is the one method that is called often
-            return self._held.add(chunk, _now())
+            return self._held.add(bytes(chunk), _now())  # of bytes the same; a buffer may be used again
         except Exception as error:  # noqa: BLE001 - as `quiet`
             self.is_over = True
             failed("keep", error)

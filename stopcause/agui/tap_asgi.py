@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from stopcause.agui.tap import Passage, Tap
+from stopcause.agui.tap import Passage, Tap, failed
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -42,7 +42,7 @@ class AguiMiddleware:
         self, app: App, agent: str | None = None, *, paths: Iterable[str] = (), threads: str | Path | None = None
     ) -> None:
         self.app = app
-        self._paths = tuple(paths)
+        self._paths = (paths,) if isinstance(paths, str) else tuple(paths)
         self._tap = Tap(agent, threads=threads, is_home=True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -88,7 +88,7 @@ class _Wires:
     async def receive(self) -> Message:
         """As the server's."""
         message = await self._receive()
-        kind = message["type"]
+        kind = message.get("type")
         if kind == "http.request":
             self._passage.asked(message.get("body", b""))
         elif kind == "http.disconnect":
@@ -97,7 +97,7 @@ class _Wires:
 
     def send(self, message: Message) -> Awaitable[None]:
         """As the server's. Of most parts of a stream nothing is to be done: then its own awaitable is handed back."""
-        if message["type"] != "http.response.body":
+        if message.get("type") != "http.response.body":
             return self._send_start(message)
         is_due = self._passage.keep(message.get("body", b""))
         if is_due or self._may_raise or not message.get("more_body", False):
@@ -113,9 +113,9 @@ class _Wires:
 
     async def _send_start(self, message: Message) -> None:
         await self._sent(message)
-        if message["type"] == "http.response.start":
+        if message.get("type") == "http.response.start":
             self._is_answered = True
-            self._passage.answered(message["status"], *_described(message.get("headers", ())))
+            _answered(self._passage, message)
 
     async def _sent(self, message: Message) -> None:
         try:
@@ -125,7 +125,13 @@ class _Wires:
             raise
 
 
-def _described(headers: Iterable[tuple[bytes, bytes]]) -> tuple[str, str]:
-    """The content's type and encoding; servers and frameworks write names in any case."""
-    found = {name.lower(): value.decode("latin-1") for name, value in headers if name.lower() in _DESCRIBING}
-    return found.get(b"content-type", ""), found.get(b"content-encoding", "")
+def _answered(passage: Passage, message: Message) -> None:
+    """What the response is, by its status and headers; frameworks write the names of headers in any case."""
+    try:
+        headers = message.get("headers", ())
+        found = {name.lower(): value.decode("latin-1") for name, value in headers if name.lower() in _DESCRIBING}
+        status = message["status"]
+    except Exception as error:  # noqa: BLE001 - a message of anybody's, which a server may well take
+        failed("response", error)
+    else:
+        passage.answered(status, found.get(b"content-type", ""), found.get(b"content-encoding", ""))

@@ -208,6 +208,46 @@ def test_a_body_that_is_larger_than_is_read_passes_whole() -> None:
     assert wire.sent[1]["body"] == BODY
 
 
+@pytest.mark.parametrize(
+    "start",
+    [
+        {"type": "http.response.start", "status": 200},
+        {"type": "http.response.start", "status": 200, "headers": None},
+        {"type": "http.response.start", "status": 200, "headers": [("content-type", SSE)]},
+        {"type": "http.response.start", "status": 200, "headers": [[b"content-type", b"\xff"], [b"CONTENT-TYPE", b""]]},
+        {"type": "http.response.start", "headers": []},
+        {"type": "http.response.start", "status": "200", "headers": ((b"content-type", SSE.encode()),)},
+        {},
+    ],
+)
+@pytest.mark.parametrize("body", [b"", bytearray(BODY), memoryview(BODY), None, "text"])
+def test_messages_that_a_server_may_take_are_not_judged_here(start: Message, body: object) -> None:
+    async def app(_: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        for message in (start, {"type": "http.response.body", "body": body, "more_body": True}, {"type": None}):
+            await send(message)
+
+    wire, bare = Wire(b"{}"), Wire(b"{}")
+    asyncio.run(_call(AguiMiddleware(app), wire))
+    asyncio.run(_call(app, bare))
+    assert wire.sent == bare.sent
+
+
+def test_a_buffer_that_is_used_again_has_been_read() -> None:
+    async def app(_: Scope, receive: Receive, send: Send) -> None:
+        await receive()
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", SSE.encode())]})
+        buffer = bytearray(len(BODY))
+        for piece in pieces(BODY, 10):
+            buffer[:] = piece
+            await send({"type": "http.response.body", "body": buffer, "more_body": True})
+            buffer[:] = b"x" * len(buffer)
+
+    with recorded() as receipts:
+        asyncio.run(_call(AguiMiddleware(app), Wire(b"{}")))
+        assert receipts.stopped.stop_cause == "natural"
+
+
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))])  # noqa: S301
 def test_a_middleware_can_be_copied(again: Callable[[Any], Any]) -> None:
     made = again(AguiMiddleware(_agent, "clerk", paths=["/*"]))
