@@ -15,7 +15,7 @@ from itertools import islice
 from stopcause.agui import resumes
 from stopcause.agui.findings import found
 from stopcause.agui.turns import UNSETTLED, Turn
-from stopcause.agui.values import Begun, Decided, Entry, Link, Raised, RunSeen, Thread
+from stopcause.agui.values import Begun, Link, RunSeen, Thread
 from stopcause.agui.words import Ending, State
 
 _MOST_THREADS = 10_000
@@ -90,13 +90,8 @@ def _link(thread: Thread, matched: resumes.Matched) -> Link:
     return Link(
         resumes_run_id=answered[-1].run_id,
         answers=tuple(dict.fromkeys(each.interrupt.id for each in answered)),
-        decided=tuple(_decided(each, each.answer) for each in answered if each.answer is not None),
+        decided=tuple(resumes.decided(each, each.answer) for each in answered if each.answer is not None),
     )
-
-
-def _decided(raised: Raised, answer: Entry) -> Decided:
-    decision = resumes.decision_of(answer, raised.interrupt.kind)
-    return Decided(raised.run_id, raised.interrupt.id, decision, digest=answer.digest or None)
 
 
 def ended(thread: Thread, run: RunSeen) -> tuple[Thread, Link]:

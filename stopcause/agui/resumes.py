@@ -13,7 +13,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from stopcause.agui.findings import Finding, found
-from stopcause.agui.values import Entry, Input, Interrupt, Raised, Thread
+from stopcause.agui.values import Decided, Entry, Input, Interrupt, Raised, Thread
 from stopcause.agui.words import Channel, Mode, State
 from stopcause.receipts.vocabulary import ApprovalKind, Decision
 
@@ -72,6 +72,12 @@ def decision_of(entry: Entry, kind: ApprovalKind) -> Decision:
     if entry.is_edited:
         return Decision.EDITED
     return Decision.APPROVED if yes else Decision.ANSWERED
+
+
+def decided(raised: Raised, answer: Entry) -> Decided:
+    """What an answer decides, as it is told."""
+    decision = decision_of(answer, raised.interrupt.kind)
+    return Decided(raised.run_id, raised.interrupt.id, decision, digest=answer.digest or None)
 
 
 def match(thread: Thread, run_id: str, given: Input | None, at: datetime | None) -> Matched:

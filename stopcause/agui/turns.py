@@ -6,12 +6,12 @@ again is not lost. `ledger` takes them; nothing here outlives a run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from stopcause.agui import resumes
 from stopcause.agui.findings import Finding, found
 from stopcause.agui.gated import Evidence, read_results
-from stopcause.agui.values import NOTHING, Interrupt, Link, Raised, RunSeen, Thread
+from stopcause.agui.values import NOTHING, Decided, Interrupt, Link, Raised, RunSeen, Thread
 from stopcause.agui.words import Ending, State
 from stopcause.receipts.vocabulary import WAITING, StopCause
 
@@ -22,6 +22,8 @@ _MOST_RAISED = 4_000
 _MOST_RESULTS = 512
 
 _FAILED = frozenset({Ending.ERROR, Ending.REFUSED})
+# One that was refused never began, and one that broke off may be tried again.
+FREES_ITS_ID = frozenset({Ending.REFUSED, Ending.TRUNCATED})
 _BROKEN = frozenset({Ending.TRUNCATED, Ending.REJECTED})
 _ASKS = frozenset({State.OPEN, State.LOST})
 UNSETTLED = frozenset({State.OPEN, State.LOST, State.SENT, State.UNKNOWN})
@@ -173,8 +175,7 @@ class Turn:
         return tuple(each.interrupt for each in self.raised[len(self.before.raised) :])
 
     def _runs(self) -> tuple[str, ...]:
-        """One that was refused never began, and one that broke off may be tried again: their ids are free."""
-        counted = () if self.run.ending in (Ending.REFUSED, Ending.TRUNCATED) else (self.run.run_id,)
+        counted = () if self.run.ending in FREES_ITS_ID else (self.run.run_id,)
         return (*self.before.runs, *counted)[-_MOST_RUNS:]
 
     def _refusals(self) -> tuple[int, str]:
@@ -200,16 +201,21 @@ class Turn:
         taken_up = [each for each in answered if each.state is not State.OPEN]
         taken_up += [self.raised[n] for n in (*self.evidence.presumed, *self.moved)]
         resumed = link.resumes_run_id or next((each.run_id for each in reversed(taken_up)), None)
-        closed = {(each.run_id, each.interrupt.id) for each in answered if each.state is State.CLOSED}
         return Link(
             resumes_run_id=resumed,
             answers=tuple(dict.fromkeys(each.interrupt.id for each in taken_up if each.run_id == resumed)),
-            decided=tuple(each for each in link.decided if (each.run_id, each.interrupt_id) in closed),
+            decided=tuple(self._decided()),
             executed=self.evidence.executed,
             bypassed=self.evidence.bypassed,
             asked=self._asked(),
             findings=(*link.findings, *self.found),
         )
+
+    def _decided(self) -> Iterator[Decided]:
+        """The answers that this run shows to be taken, whichever run brought them: one may have broken off before."""
+        for was, each in zip(self.before.raised, self.raised, strict=False):
+            if each.state is State.CLOSED and was.state is not State.CLOSED and each.answer is not None:
+                yield resumes.decided(each, each.answer)
 
 
 def _is_under_way(raised: Raised, run_id: str) -> bool:

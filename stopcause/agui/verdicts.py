@@ -111,9 +111,12 @@ def _last_ends(told: Sequence[Told]) -> dict[str, Told]:
 
 
 def _records(told: Sequence[Told], standing: Mapping[str, Told]) -> Iterator[model.Record]:
-    """The records to judge by. Of several receipts of a run one stands: the last, or for what it asked the first."""
+    """The records to judge by. Of several receipts of a run one stands: the last, or for what it asked the first.
+
+    A late error leaves the earlier one beside it: that the run had got past what it took up, only that says.
+    """
     for each in told:
-        stands = standing[each.run.run_id] is each
+        stands = standing[each.run.run_id] is each or standing[each.run.run_id].run.is_late
         for draft in each.drafts:
             if stands or draft["kind"] != Kind.STOPPED:
                 record = _record(_as_it_turned_out(draft, each))

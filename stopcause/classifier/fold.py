@@ -359,7 +359,14 @@ def _waits_of(stop: model.RunStopped | None) -> frozenset[str]:
 def _got_past(own: AttemptRecords) -> bool:
     executed = any(said.approval.executed for record in own.records for said in _said_by(record))
     results = any(isinstance(r, model.RunProgress) and r.sign is vocabulary.Sign.TOOL_RESULT for r in own.records)
-    return executed or results
+    return executed or results or any(map(_had_ended, own.terminals))
+
+
+def _had_ended(record: model.RunStopped | model.RunDied) -> bool:
+    """An event stream said that the run had ended in another way, before its error came late."""
+    if isinstance(record, model.RunDied) or record.boundary is not Boundary.EVENT_STREAM:
+        return False
+    return record.stop_cause not in vocabulary.FAILED | vocabulary.NOT_KNOWN
 
 
 def _record_ids(run: Run, attempt: int) -> tuple[str, ...]:

@@ -116,7 +116,13 @@ def _overtakes(later: Ended, record: Ended) -> bool:
     if isinstance(later, model.RunDied) or isinstance(record, model.RunDied):
         return False
     is_one_stream = later.boundary is record.boundary is Boundary.EVENT_STREAM and later.adapter == record.adapter
-    return is_one_stream and later.error is not None and record.stop_cause not in vocabulary.FAILED
+    return is_one_stream and _reports_error(later) and record.stop_cause not in vocabulary.FAILED
+
+
+def _reports_error(stop: model.RunStopped) -> bool:
+    """A failure, of which a stream may give no code; or another end that an error brought, as a time-out does."""
+    is_quiet = stop.error is None or stop.stop_cause in vocabulary.FINISHED | vocabulary.WAITING
+    return stop.stop_cause in vocabulary.FAILED or not is_quiet
 
 
 def _without_absorbed(records: list[Ended]) -> list[Ended]:

@@ -341,3 +341,16 @@ def test_what_was_refused_and_sent_again_is_another_attempt(receipts: Recorded) 
         each.run_id: each.verdict for each in engine.judge_all(receipts.records, DEFAULT_POLICY, datetime.now(UTC))
     }
     assert verdicts == {"r1": "WAITING", "r2": "FALSE_COMPLETE"}
+
+
+def test_what_broke_off_and_is_sent_again_is_another_attempt(receipts: Recorded) -> None:
+    watching = tap.Tap(AGENT)
+    _ask(watching)
+    _run(watching, input_of("r2", resume=_YES), [started("r2")])
+    _answer(watching)
+    told = [(stop.run_id, stop.attempt, stop.stop_cause) for stop in receipts.receipts[1:]]
+    assert told == [("r2", 1, "stream_truncated"), ("r2", 2, "natural")]
+    verdicts = {
+        each.run_id: each.verdict for each in engine.judge_all(receipts.records, DEFAULT_POLICY, datetime.now(UTC))
+    }
+    assert verdicts == {"r1": "WAITING", "r2": "FALSE_COMPLETE"}
