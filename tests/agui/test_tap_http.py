@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import logging
 from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -15,7 +16,7 @@ from starlette.responses import Response
 from stopcause.agui import tap
 from stopcause.agui.tap_asgi import AguiMiddleware
 from stopcause.agui.tap_httpx import AguiTransport, AsyncAguiTransport
-from stopcause.receipts.testing import recorded
+from stopcause.receipts.testing import Recorded, recorded
 from tests.agui.tapped import (
     NDJSON,
     SSE,
@@ -37,9 +38,9 @@ BODY = sse(RUN)
 
 
 @pytest.fixture(autouse=True)
-def _recorded() -> Iterator[None]:
-    with recorded():
-        yield
+def receipts() -> Iterator[Recorded]:
+    with recorded() as kept:
+        yield kept
 
 
 @pytest.mark.parametrize("size", [1, 7, 0])
@@ -56,7 +57,7 @@ def test_a_stream_of_a_real_server_arrives_as_without_taps(size: int, media: str
     assert {**found.headers, "date": ""} == {**expected.headers, "date": ""}
 
 
-def test_two_hundred_streams_at_once_arrive_each_as_its_own() -> None:
+def test_two_hundred_streams_at_once_arrive_each_as_its_own(receipts: Recorded) -> None:
     def answer(given: Json) -> Response:
         run_id, thread_id = given["runId"], given["threadId"]
         return streaming(pieces(sse([started(run_id, thread_id), *said(), finished(run_id, thread_id)]), 50))
@@ -75,6 +76,22 @@ def test_two_hundred_streams_at_once_arrive_each_as_its_own() -> None:
     for number, response in enumerate(found):
         run_id, thread_id = f"r{number}", f"t{number}"
         assert response.content == sse([started(run_id, thread_id), *said(), finished(run_id, thread_id)])
+    told = sorted((stop.run_id, stop.thread_id, stop.stop_cause) for stop in receipts.receipts)
+    assert told == sorted([(f"r{each}", f"t{each}", "natural") for each in range(200)] * 2)
+
+
+def test_many_threads_share_a_transport(receipts: Recorded) -> None:
+    def answer(given: Json) -> Response:
+        run_id, thread_id = given["runId"], given["threadId"]
+        return streaming(pieces(sse([started(run_id, thread_id), *said(), finished(run_id, thread_id)]), 50))
+
+    with (
+        served(answering(answer)) as url,
+        httpx.Client(transport=AguiTransport(), timeout=60) as client,
+        ThreadPoolExecutor(20) as pool,
+    ):
+        list(pool.map(lambda each: client.post(url, json=input_of(f"r{each}", "t1")), range(100)))
+    assert sorted(stop.run_id for stop in receipts.receipts) == sorted(f"r{each}" for each in range(100))
 
 
 def test_a_compressed_stream_passes_and_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
