@@ -13,7 +13,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from stopcause.agui import ids, times
@@ -44,6 +44,7 @@ _CALL_IDS = ("toolCallId", "tool_call_id")
 _CALL_OBJECTS = ("function_call", "functionCall")
 _LONGEST_TEXT = 1 << 20  # of a CUSTOM value that is JSON in a string
 _LONGEST_DUE = 64
+_NEVER = (None, None, None)
 
 
 class Ask(NamedTuple):
@@ -55,8 +56,11 @@ class Ask(NamedTuple):
     def settled(self, ended_at: datetime | None, calls: Mapping[str, str | None]) -> Interrupt:
         """The interrupt, once the end and the calls of its run are known."""
         it = self.interrupt
-        due = times.read_due(self.due, ended_at) if self.due else None
-        return it._replace(due=due, tool=calls.get(it.tool_call_id or ""))
+        due_in_s = times.read_duration_s(self.due)
+        due = times.read_time(self.due) if due_in_s is None else None
+        if due_in_s is not None and ended_at is not None:
+            due = ended_at + timedelta(seconds=due_in_s)
+        return it._replace(due=due, due_in_s=due_in_s, tool=calls.get(it.tool_call_id or ""))
 
 
 def cause_of(interrupts: Sequence[Interrupt]) -> StopCause:
@@ -171,7 +175,7 @@ def findings_about(interrupts: Sequence[Interrupt], seen: frozenset[str] | None)
     """What is to be said about the interrupts of a run. `seen`: the calls that somebody saw; None where unknown."""
     counted = Counter(each.id for each in interrupts)
     yield "DUP_INTERRUPT_ID", [name for name, count in counted.items() if count > 1]
-    yield "NO_DEADLINE", [each.id for each in interrupts if each.expires_at is None and each.due is None]
+    yield "NO_DEADLINE", [each.id for each in interrupts if (each.expires_at, each.due, each.due_in_s) == _NEVER]
     yield "EXPIRY_UNREADABLE", [each.id for each in interrupts if each.is_expiry_unreadable]
     if seen is not None:
         calls = [each.tool_call_id for each in interrupts if each.tool_call_id is not None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T ][0-9:.,]+(?:Z|z|[+-][0-9]{2}:?[0-9]{2})?)?", re.ASCII)
 _DURATION = re.compile(r"([0-9]{1,6})([smhd])", re.ASCII)
@@ -30,9 +30,7 @@ def read_timestamp(value: object) -> datetime | None:
     return datetime.fromtimestamp(value / 1000, UTC) if 0 < value <= _LATEST_MS else None
 
 
-def read_due(value: object, since: datetime | None) -> datetime | None:
-    """A time, or a duration (`30m`) from `since` on."""
+def read_duration_s(value: object) -> float | None:
+    """`30s`, `5m`, `4h`, `2d` in seconds, as the policy writes them."""
     found = _DURATION.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
-        return read_time(value)
-    return since + timedelta(seconds=int(found[1]) * _SECONDS[found[2]]) if since is not None else None
+    return float(int(found[1]) * _SECONDS[found[2]]) if found is not None else None

@@ -196,7 +196,7 @@ def _approval(run: RunSeen, asked: Interrupt, source: Source, at: datetime) -> D
         tool=_name_told(asked.tool),
         tool_call_id=safe_or_none(asked.tool_call_id),
         owner=safe_or_none(owner),
-        deadline=_time(asked.due) or _after(at, route.due_s if route else None),
+        deadline=_time(asked.due) or _after(at, asked.due_in_s or (route.due_s if route else None)),
         expires_at=_time(asked.expires_at) or _after(at, route.expires_s if route else None),
         schema_digest=safe_or_none(asked.schema_digest),
     )

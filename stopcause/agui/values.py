@@ -31,7 +31,7 @@ class Interrupt(NamedTuple):
         expires_at: Hard, the producer's.
         is_expiry_unreadable: It has an `expiresAt` that is no time: then it does not expire.
         owner: Of `metadata.stopcause`.
-        due: The same; soft, ours. A duration there counts from the run's end.
+        due: The same; soft, ours. One that counts from the run's end is `due_in_s`, in seconds.
         schema: `responseSchema` without what people read in it; None where it has none.
         schema_digest: Of the whole schema.
     """
@@ -46,6 +46,7 @@ class Interrupt(NamedTuple):
     is_expiry_unreadable: bool = False
     owner: str | None = None
     due: datetime | None = None
+    due_in_s: float | None = None
     schema: Json = None
     schema_digest: str | None = None
 
