@@ -133,7 +133,7 @@ def _word(interrupt: Interrupt, *, is_yes: bool) -> Json:
 
 
 def _payload_of(entry: Mapping[str, Json]) -> dict[str, Json]:
-    return {entry["interruptId"]: entry["payload"]} if "payload" in entry else {}
+    return {digest_of(entry["payload"], is_absent=False): entry["payload"]} if "payload" in entry else {}
 
 
 def _entry_of(entry: Mapping[str, Json]) -> Entry:

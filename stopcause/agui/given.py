@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from stopcause.agui.inputs import legacy_payload, read_input
+from stopcause.agui.inputs import digest_of, legacy_payload, read_input
 from stopcause.agui.values import Input, Json
 
 
@@ -14,7 +14,7 @@ class Given(NamedTuple):
     """What is known of an input, and beside it the answers.
 
     Attributes:
-        payloads: Of `resume`, by interrupt; the first, where one has several. No entry where there is no payload.
+        payloads: Of `resume`, each by its digest: of two answers to one interrupt, none stands for the other.
         old_payload: Of the channel before `resume`, with what a string of JSON spells out.
     """
 
@@ -49,9 +49,4 @@ def aware(now: datetime | None) -> datetime:
 def _payloads(value: Mapping[str, Json]) -> dict[str, Json]:
     entries = value.get("resume")
     known = [each for each in entries if isinstance(each, dict)] if isinstance(entries, list) else []
-    pairs = ((each.get("interruptId") or each.get("interrupt_id"), each) for each in known)
-    payloads: dict[str, Json] = {}
-    for name, each in pairs:
-        if isinstance(name, str) and "payload" in each:
-            payloads.setdefault(name, each["payload"])
-    return payloads
+    return {digest_of(each["payload"], is_absent=False): each["payload"] for each in known if "payload" in each}

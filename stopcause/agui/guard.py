@@ -23,7 +23,7 @@ from stopcause.agui import ledger, schemas
 from stopcause.agui.answers import Answers
 from stopcause.agui.findings import Finding, found
 from stopcause.agui.given import Given, aware, read_given
-from stopcause.agui.guard_rules import Asked, changed_answers, findings_of, without_old_channel
+from stopcause.agui.guard_rules import Asked, findings_of, overtaken, without_old_channel
 from stopcause.agui.guard_state import GuardState, StateError
 from stopcause.agui.values import Begun, Input, Json, RunSeen, Thread
 from stopcause.agui.words import Level, Mode, Side
@@ -101,8 +101,9 @@ class ResumeGuard:
         """This input is about to be sent: its answers are under way. Durable when this returns.
 
         Raises:
-            ResumeRefusedError: Do not send it: somebody else has answered in another way since it was checked, or
-                the guard's file cannot be written, and `on_unreadable` is `refuse`.
+            ResumeRefusedError: Do not send it: somebody else has answered in another way since it was checked, or the
+                thread asks for something else by now; or the guard's file cannot be written, and `on_unreadable` is
+                `refuse`.
         """
         if (read := read_given(input)) is None:
             return
@@ -223,8 +224,8 @@ def _ended(run: RunSeen) -> Callable[[Thread], Thread]:
 
 
 def _sent(thread: Thread, given: Input) -> Thread:
-    """In one transaction with a last look: of two that answer differently at the same time, one is too late."""
+    """In one transaction with a last look: of two that go on from one question at the same time, one is too late."""
     heard, now = without_old_channel(thread, given), datetime.now(UTC)
-    if changed := changed_answers(thread, heard, now):
-        raise refusal(Check(refused=True, findings=(found("ANSWER_CHANGED", *changed),)))
+    if late := overtaken(thread, heard, now):
+        raise refusal(Check(refused=True, findings=late))
     return ledger.begun(thread, Begun(given.thread_id, given.run_id, Mode.SPEC, heard, now))[0]

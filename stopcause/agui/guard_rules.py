@@ -31,6 +31,7 @@ _HELD = {
     Held.UNREADABLE: "SCHEMA_UNREADABLE",
     Held.TOO_LARGE: "PAYLOAD_TOO_LARGE",
 }
+_BY_OTHERS = frozenset({"RESUME_STALE_ID", "UNCOVERED", "SILENT_CONTINUE", "ANSWER_CHANGED"})
 _ORDER = {card.name: place for place, card in enumerate(CARDS)}
 
 Fault = tuple[str, str]  # the finding's name, and the id that it is about; "" is about the input
@@ -40,7 +41,7 @@ class Asked(NamedTuple):
     """An input that is about to be sent.
 
     Attributes:
-        payloads: By interrupt, as given; an entry without one has none.
+        payloads: By digest, as given.
         is_elsewhere: Whether an interrupt of this id is known on another thread.
     """
 
@@ -61,11 +62,10 @@ def findings_of(asked: Asked) -> tuple[Finding, ...]:
     return (*asked.given.findings, *(found(name, *ids[name]) for name in ordered))
 
 
-def changed_answers(thread: Thread, given: Input, now: datetime) -> tuple[str, ...]:
-    """The interrupts that an input answers in another way than they were answered before."""
+def overtaken(thread: Thread, given: Input, now: datetime) -> tuple[Finding, ...]:
+    """What others may have done to a thread since an input was checked: answered it, or asked for something else."""
     asked = Asked(thread, given, {}, now, lambda _: False)
-    said = (fault for raised, entry in _again(asked, _matched(asked)) for fault in _once_more(asked, raised, entry))
-    return tuple(interrupt_id for name, interrupt_id in said if name == "ANSWER_CHANGED")
+    return tuple(each for each in findings_of(asked) if each.name in _BY_OTHERS)
 
 
 def without_old_channel(thread: Thread, given: Input) -> Input:
@@ -87,7 +87,8 @@ def _faults(asked: Asked) -> Iterator[Fault]:
     yield from _under_way(asked.thread)
     for place, entry in matched.taken.items():
         raised = asked.thread.raised[place]
-        yield from _lost(raised) if raised.state is State.LOST else _answer(asked, raised.interrupt, entry)
+        if raised.state not in _UNDER_WAY:
+            yield from _lost(raised) if raised.state is State.LOST else _answer(asked, raised.interrupt, entry)
     for raised, entry in _again(asked, matched):
         yield from _once_more(asked, raised, entry)
 
@@ -147,18 +148,20 @@ def payload_faults(interrupt: Interrupt, entry: Entry, payloads: Mapping[str, Js
         return
     if entry.is_edited and not schemas.offers_edits(interrupt.schema):
         yield "EDITS_NOT_OFFERED"
-    by_list = entry.id in payloads or not entry.has_payload  # that of the old channel is not held against anything
+    by_list = entry.digest in payloads or not entry.has_payload  # that of the old channel is not held against anything
     if interrupt.schema is not None and by_list:
-        held = schemas.hold(interrupt.schema, payloads.get(entry.id))
+        held = schemas.hold(interrupt.schema, payloads.get(entry.digest))
         if held in _HELD:
             yield _HELD[held]
 
 
 def _again(asked: Asked, matched: Matched) -> Iterator[tuple[Raised, Entry]]:
     """Answers to what was answered before, by this very run too, beside where that stands."""
+    raised_before = asked.thread.raised
     entries = {entry.id: entry for entry in asked.given.resume or ()}
-    for place in (*matched.own, *matched.repeated, *matched.changed):
-        raised = asked.thread.raised[place]
+    retried = (place for place in matched.taken if raised_before[place].state in _UNDER_WAY)
+    for place in (*matched.own, *matched.repeated, *matched.changed, *retried):
+        raised = raised_before[place]
         entry = entries.get(raised.interrupt.id, asked.given.legacy_answer)
         if entry is not None:  # a wait of the client's own is answered by a message
             yield raised, entry
@@ -169,9 +172,8 @@ def _once_more(asked: Asked, raised: Raised, entry: Entry) -> Iterator[Fault]:
     if raised.run_id != asked.thread.paused_run:
         yield "RESUME_STALE_ID", raised.interrupt.id
         return
-    is_late = raised.state in _UNDER_WAY and resumes.is_expired(raised.interrupt, asked.now)
-    if is_late and entry.status == RESOLVED:
-        yield "EXPIRED_ANSWER", raised.interrupt.id
+    if raised.state in _UNDER_WAY and resumes.is_expired(raised.interrupt, asked.now):
+        yield from _answer(asked, raised.interrupt, entry)  # it may be given up, and no more
     else:
         yield "REPLAY" if _is_same(raised, entry) else "ANSWER_CHANGED", raised.interrupt.id
 

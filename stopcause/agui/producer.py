@@ -9,7 +9,8 @@ A pure function of what the agent knows. One that keeps nothing between runs kno
 Answers pass through to the agent and are not kept, shown or logged here.
 
 Where the texts are silent, this holds: an answer that comes too late, or does not fit, fails the whole input, in either
-contract, so that nothing runs on half of it. An approval needs a yes: false, null, 0, "" or nothing is none.
+contract, so that nothing runs on half of it. An approval needs a yes: false, null, 0, "" or nothing is none, and of
+an object with `approved` only true.
 """
 
 from __future__ import annotations
@@ -203,13 +204,15 @@ class _Reception(NamedTuple):
         return self.taken.get(entry.id) == _key(entry)
 
     def _answer(self, entry: Entry) -> Answer:
-        payload = self._payloads().get(entry.id)
+        payload = self._payloads().get(entry.digest)
         decision = _decision(self.asked.get(entry.id), entry, payload)
         return Answer(entry.id, decision, self._is_repeat(entry), _key(entry), entry.has_payload, payload)
 
     def _payloads(self) -> Mapping[str, Json]:
-        is_old = not self.given.input.resume and self.given.old_payload is not None
-        return dict.fromkeys(self.asked, self.given.old_payload) if is_old else self.given.payloads
+        old = self.given.input.legacy_answer
+        if old is None or self.given.input.resume:
+            return self.given.payloads
+        return {old.digest: self.given.old_payload}
 
     def _findings(
         self, entries: tuple[Entry, ...], unrecognised: tuple[str, ...], uncovered: tuple[str, ...]
@@ -241,10 +244,11 @@ class _Reception(NamedTuple):
     def _is_bad(self, entry: Entry) -> bool:
         if entry.status == CANCELLED:
             return False
-        interrupt = self.asked[entry.id]
-        is_missing = not entry.has_payload and interrupt.schema is None and interrupt.kind in _NEEDS_A_YES
-        faults = guard_rules.payload_faults(interrupt, entry, self._payloads())
-        return is_missing or any(each != "SCHEMA_UNREADABLE" for each in faults)
+        interrupt, payloads = self.asked[entry.id], self._payloads()
+        is_open_form = interrupt.schema is None and interrupt.kind in _NEEDS_A_YES
+        is_no_word = not entry.has_payload or _is_unclear(payloads.get(entry.digest))
+        faults = guard_rules.payload_faults(interrupt, entry, payloads)
+        return (is_open_form and is_no_word) or any(each != "SCHEMA_UNREADABLE" for each in faults)
 
     def _error(self, findings: tuple[Finding, ...], *, refuses_uncovered: bool) -> Refusal | None:
         by_name = {each.name: each for each in reversed(findings)}
@@ -262,8 +266,13 @@ def _key(entry: Entry) -> str:
 def _decision(interrupt: Interrupt | None, entry: Entry, payload: Json) -> Decision:
     kind = ApprovalKind.EXTERNAL if interrupt is None else interrupt.kind
     decision = resumes.decision_of(entry, kind)
-    is_no = decision is Decision.ANSWERED and kind in _NEEDS_A_YES and not payload
-    return Decision.DENIED if is_no else decision
+    is_no = decision in (Decision.ANSWERED, Decision.EDITED) and (not payload or _is_unclear(payload))
+    return Decision.DENIED if is_no and kind in _NEEDS_A_YES else decision
+
+
+def _is_unclear(payload: Json) -> bool:
+    """Whether its `approved` is neither yes nor no: null, "false", 0."""
+    return isinstance(payload, dict) and "approved" in payload and not isinstance(payload["approved"], bool)
 
 
 def _open(asked: Iterable[Json]) -> dict[str, Interrupt]:

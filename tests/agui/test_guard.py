@@ -180,7 +180,8 @@ def test_the_old_channel_does_not_answer_a_run_that_asks_by_an_outcome_too() -> 
     guard.saw(asks("t1", "r1")._replace(interrupts=by_both))
     old = {**given("t1", "r2"), "forwardedProps": {"command": {"resume": True}}}
     assert names(guard.check(old, NOW)) == {"SILENT_CONTINUE"}
-    guard.sent(old)
+    with pytest.raises(ResumeRefusedError):
+        guard.sent(old)
     assert len(guard.thread("t1").open()) == 2
 
 
