@@ -29,7 +29,7 @@ class Matched(NamedTuple):
     Attributes:
         taken: Questions that this run is the first to answer.
         own: Those that it is known to have answered, because it was matched before.
-        repeated: Answered by another run, in the same way.
+        repeated: Answered by another run, in the same way, and that was taken.
         changed: Answered by another run, in another way.
         stale: Ids of an earlier run's questions, or of one that is no longer asked.
         unknown: Ids that nobody raised, and entries that are no answer.
@@ -129,9 +129,11 @@ def _how(thread: Thread, place: int | None, entry: Entry, run_id: str, at: datet
         return _How.TAKEN if each.state is State.UNKNOWN else _How.OWN
     if each.answer is None or each.state not in _WAS_ANSWERED:
         return _How.STALE
-    if is_same(each.answer, entry):
-        return _How.REPEATED
-    return _How.TAKEN if _gives_up_late(each, entry, at) else _How.CHANGED
+    if not is_same(each.answer, entry):
+        return _How.TAKEN if _gives_up_late(each, entry, at) else _How.CHANGED
+    return (
+        _How.REPEATED if each.state is State.CLOSED else _How.TAKEN
+    )  # it may never have arrived: it is this run's now
 
 
 def _gives_up_late(raised: Raised, entry: Entry, at: datetime | None) -> bool:
@@ -212,6 +214,7 @@ def faults_of(thread: Thread, matched: Matched, given: Input, at: datetime | Non
     is_silent = bool(uncovered) and not matched.has_entries
     is_idle = matched.is_unrecognised and not matched.uncovered
     lost = [raised[n].interrupt.id for n in matched.taken if raised[n].state is State.LOST]
+    again = [n for n, entry in matched.taken.items() if _is_sent_again(raised[n], entry, given.run_id)]
     ids: tuple[tuple[str, list[str] | tuple[str, ...]], ...] = (
         ("RESUME_UNKNOWN_ID", matched.unknown),
         ("RESUME_STALE_ID", (*matched.stale, *lost)),
@@ -222,7 +225,7 @@ def faults_of(thread: Thread, matched: Matched, given: Input, at: datetime | Non
         ("CANCELLED_PAYLOAD", [each.id for each in given.resume or () if _gives_up_with_payload(each)]),
         ("RESUME_NOTHING_OPEN", matched.unrecognised if is_idle else ()),
         ("ANSWER_CHANGED", [raised[n].interrupt.id for n in matched.changed]),
-        ("REPLAY", [raised[n].interrupt.id for n in matched.repeated]),
+        ("REPLAY", [raised[n].interrupt.id for n in (*matched.repeated, *again)]),
     )
     return tuple(found(name, *each, mode=mode) for name, each in ids if each)
 
@@ -230,6 +233,13 @@ def faults_of(thread: Thread, matched: Matched, given: Input, at: datetime | Non
 def is_expired(interrupt: Interrupt, at: datetime | None) -> bool:
     """Whether its hard expiry was over: now or before is over (spec 1.0, patterns/interrupt-resume)."""
     return at is not None and interrupt.expires_at is not None and interrupt.expires_at <= at
+
+
+def _is_sent_again(raised: Raised, entry: Entry, run_id: str) -> bool:
+    """Whether another run had sent the same, and nobody knows what became of it."""
+    if raised.state not in (State.SENT, State.UNKNOWN) or raised.answer is None:
+        return False
+    return raised.answered_by != run_id and is_same(raised.answer, entry)
 
 
 def _resolves(entry: Entry) -> bool:

@@ -27,7 +27,6 @@ Draft = dict[str, Any]
 
 ADAPTER = "stopcause.agui"
 FRAMEWORK = "ag-ui"
-UNNAMED = "unnamed"  # a run that nobody gave an id: nothing can be told of it
 _MOST_FINDINGS = 32
 _EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2999, 12, 31, tzinfo=UTC)
 _TICK = timedelta(microseconds=1)
@@ -58,8 +57,8 @@ class Source(NamedTuple):
 
 
 def begun_records(run: Begun, link: Link, source: Source) -> list[Draft]:
-    """That a run began, and what its answers take up; nothing of a run without an id, or that is restated."""
-    if run.run_id == UNNAMED or _is_restated(run, link):
+    """That a run began, and what its answers take up; nothing of one that is restated."""
+    if _is_restated(run, link):
         return []
     version = run.input.protocol_version if run.input is not None else None
     draft = _head(Kind.STARTED, run.run_id, run.at or source.clock(), version) | {"seq": 0}
@@ -75,11 +74,11 @@ def progress_record(run: Begun, sign: Sign, at: datetime, source: Source) -> Dra
 
 
 def ended_records(run: RunSeen, link: Link, source: Source) -> list[Draft]:
-    """The receipt, the last sign of life of a stream that broke off, and what became of what it took up."""
-    if run.run_id == UNNAMED or (_is_restated(run, link) and not _is_news(run)):
+    """The receipt, the last sign of life of a run that did not get to its end, and what became of what it took up."""
+    if _is_restated(run, link) and not _is_news(run):
         return []
     at = _end_of(run, source)
-    return [*_last_sign(run, at), _receipt(run, link, source, at), *_taken_up(run, link, at)]
+    return [*_last_sign(run, link, at), _receipt(run, link, source, at), *_taken_up(run, link, at)]
 
 
 def _is_restated(run: Begun | RunSeen, link: Link) -> bool:
@@ -98,11 +97,19 @@ def _end_of(run: RunSeen, source: Source) -> datetime:
     return max(at, run.began_at + _TICK) if run.began_at is not None else at
 
 
-def _last_sign(run: RunSeen, at: datetime) -> Iterator[Draft]:
-    """So that a stream which fell silent long before it was closed is told from one that was cut off."""
+def _last_sign(run: RunSeen, link: Link, at: datetime) -> Iterator[Draft]:
+    """So that a stream which fell silent long before it was closed is told from one that was cut off.
+
+    And that a run which failed had got past the question before, which a result of the gated call shows.
+    """
     if run.ending is Ending.TRUNCATED and run.idle_s is not None and run.last_event_at is not None:
-        last = min(run.last_event_at, at)
-        yield _head(Kind.PROGRESS, run.run_id, last, run.protocol_version) | {"sign": Sign.OUTPUT, "seq": 1}
+        yield _sign(run, Sign.OUTPUT, min(run.last_event_at, at))
+    if run.ending is Ending.ERROR and link.answers and run.results:
+        yield _sign(run, Sign.TOOL_RESULT, min(run.progress_at or at, at))
+
+
+def _sign(run: RunSeen, sign: Sign, at: datetime) -> Draft:
+    return _head(Kind.PROGRESS, run.run_id, at, run.protocol_version) | {"sign": sign, "seq": 1}
 
 
 # The receipt ----------------------------------------------------------------------------------------------------------
@@ -122,7 +129,7 @@ def _receipt(run: RunSeen, link: Link, source: Source, at: datetime) -> Draft:
         provider=word_or_none(run.usage.provider),
         steps=run.steps,
         step_unit="step" if run.steps is not None else None,
-        tool_calls=len(run.calls) if run.ending is not Ending.REFUSED else None,
+        tool_calls=_tool_calls(run),
         pending_tool_calls=len(run.pending) if run.ending is not Ending.REFUSED else None,
         usage=_filled({"input_tokens": run.usage.input_tokens, "output_tokens": run.usage.output_tokens}),
         error=_filled({"code": word_or_none(run.error_code), "status": run.http_status if _is_refused(run) else None}),
@@ -133,6 +140,13 @@ def _receipt(run: RunSeen, link: Link, source: Source, at: datetime) -> Draft:
         findings=_findings((*run.findings, *link.findings), draft.get("findings")),
     )
     return draft
+
+
+def _tool_calls(run: RunSeen) -> int | None:
+    """Calls that began or came back in it; none are known of a stream that was not seen whole and shows none."""
+    called = {*run.calls, *(each.tool_call_id for each in run.results)}
+    is_whole = run.ending not in (Ending.REFUSED, Ending.TRUNCATED, Ending.REJECTED)
+    return len(called) if called or is_whole else None
 
 
 def _is_refused(run: RunSeen) -> bool:

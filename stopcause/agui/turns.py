@@ -15,6 +15,7 @@ from stopcause.agui.values import NOTHING, Decided, Interrupt, Link, Raised, Run
 from stopcause.agui.words import Ending, State
 from stopcause.receipts.vocabulary import WAITING, StopCause
 
+UNNAMED = "unnamed"  # what a run is called that nobody gives an id: any number of them
 LOOP = 3  # as many runs that end alike are one that goes round
 _MOST_RUNS = 64  # that are remembered as counted
 _MOST_ASKING = 8  # runs whose settled interrupts are kept
@@ -26,6 +27,7 @@ _FAILED = frozenset({Ending.ERROR, Ending.REFUSED})
 FREES_ITS_ID = frozenset({Ending.REFUSED, Ending.TRUNCATED})
 _BROKEN = frozenset({Ending.TRUNCATED, Ending.REJECTED})
 _ASKS = frozenset({State.OPEN, State.LOST})
+_SENT = frozenset({State.SENT, State.UNKNOWN})
 UNSETTLED = frozenset({State.OPEN, State.LOST, State.SENT, State.UNKNOWN})
 
 
@@ -73,20 +75,12 @@ class Turn:
         state = State.CLOSED if self.is_past else State.OPEN if self.is_failed else State.UNKNOWN
         for place in waiting:
             self._set(place, state)
-        if self.is_past:
-            self._close_repeated()
-        elif self.is_failed:
+        if self.is_failed:
             self._find("RESUME_FAILED_STILL_OPEN", *self._ids(waiting))
             self._find("ANSWER_CONSUMED_THEN_FAILED", *self._ids(consumed))
-        else:
+        elif not self.is_past:
             self._find("ANSWER_FATE_UNKNOWN", *self._ids(waiting))
         self._find_unrecognised()
-
-    def _close_repeated(self) -> None:
-        """The same answer once more, and its run got past the question: then it was taken, by whichever run."""
-        for place in self.matched.repeated:
-            if self.raised[place].state in (State.SENT, State.UNKNOWN):
-                self._set(place, State.CLOSED)
 
     def _find_unrecognised(self) -> None:
         """Spec 1.0: a producer proceeds without such an entry. Before it, RUN_ERROR was the rule."""
@@ -175,7 +169,8 @@ class Turn:
         return tuple(each.interrupt for each in self.raised[len(self.before.raised) :])
 
     def _runs(self) -> tuple[str, ...]:
-        counted = () if self.run.ending in FREES_ITS_ID else (self.run.run_id,)
+        is_free = self.run.ending in FREES_ITS_ID or self.run.run_id == UNNAMED
+        counted = () if is_free else (self.run.run_id,)
         return (*self.before.runs, *counted)[-_MOST_RUNS:]
 
     def _refusals(self) -> tuple[int, str]:
@@ -214,7 +209,7 @@ class Turn:
     def _decided(self) -> Iterator[Decided]:
         """The answers that this run shows to be taken, whichever run brought them: one may have broken off before."""
         for was, each in zip(self.before.raised, self.raised, strict=False):
-            if each.state is State.CLOSED and was.state is not State.CLOSED and each.answer is not None:
+            if each.state is State.CLOSED and was.state in _SENT and each.answer is not None:
                 yield resumes.decided(each, each.answer)
 
 
@@ -242,6 +237,7 @@ def _completed(interrupt: Interrupt, before: Interrupt) -> Interrupt:
         raised_by=interrupt.raised_by or before.raised_by,
         owner=interrupt.owner or before.owner,
         due=interrupt.due or before.due,
+        due_in_s=interrupt.due_in_s or before.due_in_s,
     )
 
 

@@ -159,6 +159,36 @@ def test_an_expired_question_whose_answer_was_lost_may_be_given_up() -> None:
     assert "ANSWER_CHANGED" not in names(links[2].findings)
 
 
+@pytest.mark.parametrize("first", [Ending.TRUNCATED, None])
+def test_an_answer_that_may_never_have_arrived_is_the_next_run_s_when_it_is_sent_again(first: Ending | None) -> None:
+    ledger, _ = after(ASKS)
+    lost = run("r2", first or Ending.SUCCESS, yes("i-1"))
+    ledger.begun(started(lost))
+    if first is not None:
+        ledger.ended(lost)
+
+    link = ledger.ended(run("r3", Ending.SUCCESS, yes("i-1"), results=("tc-1",)))
+
+    assert states(ledger) == {("r1", "i-1"): "closed"}
+    assert (link.resumes_run_id, link.answers) == ("r1", ("i-1",))
+    assert link.decided == (Decided("r1", "i-1", Decision.APPROVED, digest="d-yes"),)
+    assert link.executed == (("r1", "i-1"),)
+    assert names(link.findings) == {"REPLAY"}
+
+
+def test_whichever_of_two_runs_with_one_answer_ends_first_takes_it() -> None:
+    first, second = run("r2", Ending.SUCCESS, yes("i-1")), run("r3", Ending.SUCCESS, yes("i-1"))
+    ledger, _ = after(ASKS)
+    for each in (first, second):
+        ledger.begun(started(each))
+
+    link = ledger.ended(first)
+    assert (states(ledger), link.answers) == ({("r1", "i-1"): "closed"}, ("i-1",))
+
+    link = ledger.ended(second)
+    assert (states(ledger), link.decided) == ({("r1", "i-1"): "closed"}, ())
+
+
 def test_before_it_expires_another_answer_to_it_changes_nothing() -> None:
     asks = run("r1", asks=(asked("i-1", "tc-1", expires_at=NOON + timedelta(minutes=9)),))
 

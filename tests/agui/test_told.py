@@ -15,7 +15,7 @@ from stopcause.agui.findings import found
 from stopcause.agui.inputs import read_input
 from stopcause.agui.ledger import Ledger
 from stopcause.agui.lifecycle import Watch
-from stopcause.agui.told import UNNAMED, Draft, Source
+from stopcause.agui.told import Draft, Source
 from stopcause.agui.values import Begun, Decided, Input, Link, RunSeen, Subagents, Usage
 from stopcause.agui.words import Ending, Mode
 from stopcause.receipts import codec, model
@@ -105,7 +105,7 @@ def test_a_receipt_stands_alone() -> None:
         "duration_s": 10.0,
         "steps": 3,
         "step_unit": "step",
-        "tool_calls": 2,
+        "tool_calls": 3,
         "pending_tool_calls": 1,
         "usage": {"input_tokens": 11, "output_tokens": 7},
         "progress": {"made": True, "last_at": "2026-11-30T12:00:00Z"},
@@ -306,11 +306,18 @@ def test_a_run_ends_after_its_start_whatever_the_clocks_say() -> None:
     assert "duration_s" not in receipt
 
 
-def test_of_a_run_without_an_id_nothing_is_told() -> None:
-    begins = Begun(UNNAMED, UNNAMED, Mode.SPEC, None, NOON)
+def test_calls_that_came_back_were_called() -> None:
+    whole = run("r2", results=("tc-1", "tc-2"), calls={"tc-2": None, "tc-3": None})
 
-    assert told.begun_records(begins, Link(), Source()) == []
-    assert told.ended_records(run(UNNAMED), Link(), Source()) == []
+    assert told.ended_records(whole, Link(), Source())[0]["tool_calls"] == 3
+
+
+@pytest.mark.parametrize("ending", [Ending.TRUNCATED, Ending.REJECTED, Ending.REFUSED])
+def test_of_a_stream_that_was_not_seen_whole_nobody_knows_that_it_called_nothing(ending: Ending) -> None:
+    silent, busy = run("r1", ending), run("r1", ending, calls={"tc-1": None})
+
+    assert "tool_calls" not in told.ended_records(silent, Link(), Source())[-1]
+    assert told.ended_records(busy, Link(), Source())[-1]["tool_calls"] == 1
 
 
 def test_a_run_that_a_later_stream_restates_is_told_once() -> None:

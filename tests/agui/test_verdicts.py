@@ -14,7 +14,8 @@ from hypothesis import given
 from stopcause.agui.inputs import read_input
 from stopcause.agui.ledger import Ledger
 from stopcause.agui.lifecycle import Watch
-from stopcause.agui.told import UNNAMED, Source, begun_records, ended_records
+from stopcause.agui.told import Source, begun_records, ended_records
+from stopcause.agui.turns import UNNAMED
 from stopcause.agui.values import Begun, Input, Raised, RunSeen, Thread
 from stopcause.agui.verdicts import Judged, ThreadVerdict, Told, judge_thread
 from stopcause.agui.words import Channel, Ending, State
@@ -99,12 +100,11 @@ def test_a_stream_that_fell_silent_before_it_broke_off_is_stuck(idle: int, verdi
     assert thread.verdict is verdict
 
 
-def test_a_thread_without_a_run_that_has_a_name_says_nothing() -> None:
-    ledger, told = told_of([run(UNNAMED, Ending.ERROR)])
-    judged, thread = judge_thread(ledger.threads[THREAD], told, DEFAULT_POLICY, NOON)
+def test_a_run_that_nobody_gives_an_id_is_judged_like_any_other() -> None:
+    judged, thread = verdict_of(run(UNNAMED, Ending.REJECTED), run(UNNAMED, Ending.REJECTED, knows_input=False))
 
-    assert [each.verdict for each in judged] == [None]
-    assert (thread.verdict, thread.reason) == (None, "running")
+    assert [each.verdict and each.verdict.verdict for each in judged] == [VerdictName.UNCERTAIN]
+    assert (thread.verdict, thread.reason) == (VerdictName.UNCERTAIN, "stream_rejected")
 
 
 def test_a_thread_of_which_no_record_was_kept_is_nobody_s() -> None:
