@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from stopcause import cli_shared as shared
+from stopcause.errors import InputError
 from stopcause.render import options
 from stopcause.render.caller import Hint
-from stopcause.render.door import Command, Group
+from stopcause.render.door import Command, Group, complain
 from stopcause.render.options import FailOn, Now, Output, PolicyPath, Utc
 
 if TYPE_CHECKING:  # what commands import for themselves
@@ -29,12 +31,13 @@ app = typer.Typer(
 
 
 @app.command("audit", cls=Command)
-def audit(
+def audit(  # noqa: PLR0913 - one argument an option
     files: Annotated[list[str], typer.Argument(metavar="FILE", hidden=True)],
     policy: PolicyPath = None,
     now: Now = None,
     output: Output = None,
     *,
+    everything: Annotated[bool, typer.Option("--all", help="Every run of a thread, not only the last 20.")] = False,
     utc: Utc = False,
     fail_on: FailOn = None,
 ) -> None:
@@ -48,21 +51,27 @@ def audit(
     from stopcause.render import agui as screens
 
     judged_by, at = shared.policy_of(policy), options.time_of(now) or shared.clock()
-    audits = [(name, _audit(name, judged_by, at)) for name in files]
-    views = [audit_file_view(name, each) for name, each in audits]
+    audits, faults = _audits(files, judged_by, at)
+    views = [audit_file_view(name, each) for name, each in audits.items()]
     screen = shared.screen_for(output, utc=utc)
-    screen.show(lambda pen: screens.audit_screen(views, at, pen), lambda: screens.audit_objects(views))
-    if files[0] != "-":
-        check_it = ("agui", "check", Path(files[0]), "--input", "INPUT.json")
-        screen.hint(Hint(check_it, "whether that may be sent next"))
-    shared.fail_on(fail_on, [thread.verdict for _name, each in audits for thread in each.threads])
-    shared.exit_unless(not any(each.level is Level.MUST for _name, found in audits for each in found.findings))
+    screen.show(
+        lambda pen: screens.audit_screen(views, at, pen, everything=everything), lambda: screens.audit_objects(views)
+    )
+    screen.hint(*_checks(audits))
+    for fault in faults:
+        complain(f"stopcause: {fault}")
+    if faults:
+        raise typer.Exit(InputError.exit_code)
+    shared.fail_on(fail_on, [thread.verdict for each in audits.values() for thread in each.threads])
+    shared.exit_unless(not any(each.level is Level.MUST for found in audits.values() for each in found.findings))
 
 
 @app.command("check", cls=Command)
 def check(
     files: Annotated[list[Path], typer.Argument(metavar="FILE", hidden=True)],
-    given: Annotated[Path, typer.Option("--input", metavar="INPUT.json", help="The RunAgentInput to be sent.")],
+    given: Annotated[
+        str, typer.Option("--input", metavar="INPUT", help="The RunAgentInput to be sent; - is piped in.")
+    ],
     now: Now = None,
     output: Output = None,
 ) -> None:
@@ -72,13 +81,39 @@ def check(
     """
     from stopcause.pipeline.agui_check import check_files
     from stopcause.pipeline.agui_views import check_view
+    from stopcause.pipeline.cases import read_bytes
     from stopcause.render import agui as screens
 
-    checked = check_files(files, given, options.time_of(now) or shared.clock())
+    at = options.time_of(now) or shared.clock()
+    content = shared.standard_input("agui check --input").read() if given == "-" else read_bytes(Path(given))
+    checked = check_files(files, "standard input" if given == "-" else given, content, at)
     view = check_view(checked)
     screen = shared.screen_for(output)
     screen.show(lambda pen: screens.check_screen(view, pen), lambda: [screens.check_object(view)])
     shared.exit_unless(not view.refused)
+
+
+def _audits(files: Sequence[str], policy: Policy | None, now: datetime) -> tuple[dict[str, Audit], list[str]]:
+    """The files that can be read, by name, and what is wrong with the others."""
+    audits: dict[str, Audit] = {}
+    faults: list[str] = []
+    for name in dict.fromkeys(files):
+        try:
+            audits[name] = _audit(name, policy, now)
+        except InputError as error:
+            faults.append(str(error))
+            continue
+        if not audits[name].runs:
+            complain(f"{name}: no run of AG-UI in it; for a file of records there is `classify`")
+    return audits, faults
+
+
+def _checks(audits: Mapping[str, Audit]) -> list[Hint]:
+    """What to do next where something is open: the first such file."""
+    waiting = (name for name, each in audits.items() if name != "-" and any(thread.open for thread in each.threads))
+    found = next(waiting, None)
+    check_it = ("agui", "check", Path(found or ""), "--input", "INPUT.json")
+    return [Hint(check_it, "whether that may be sent next")] if found else []
 
 
 def _audit(name: str, policy: Policy | None, now: datetime) -> Audit:

@@ -64,6 +64,7 @@ def test_a_recording_as_a_terminal_shows_it(name: str) -> None:
 
     result = agui(*arguments)
 
+    assert result.exception is None or isinstance(result.exception, SystemExit)
     got = screen_text(["agui", *arguments], result)
     assert_golden(SCREENS / f"{name}.txt", got)
     assert all(cells(line.removeprefix("2> ")) <= WIDTH for line in got.splitlines()[1:])
@@ -201,3 +202,56 @@ def test_help_does_not_wait_for_the_room() -> None:
 
 def test_there_is_no_screen_that_nothing_writes() -> None:
     assert {path.stem for path in SCREENS.iterdir()} == {*NAMES, "check-refused"}
+
+
+def test_a_file_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
+    result = agui("audit", str(tmp_path / "none.sse"), str(RECORDINGS / "st-full.json"), *NOW)
+
+    assert result.exit_code == 2
+    assert "none.sse: no such file" in result.stderr
+    assert rows(result)[-1]["thread_verdict"] == "FALSE_COMPLETE"
+
+
+@pytest.mark.parametrize("content", ["", "[]", ": keep-alive\n\n"])
+def test_a_file_without_a_run_is_told(tmp_path: Path, content: str) -> None:
+    file = tmp_path / "x.sse"
+    file.write_text(content, "utf-8")
+
+    result = agui("audit", str(file))
+
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "no run of AG-UI in it; for a file of records there is `classify`" in result.stderr
+
+
+def test_an_input_may_be_piped_in() -> None:
+    partial = next(each["input"] for each in recording("st-partial") if each["input"].get("resume"))
+    given = json.dumps({**partial, "runId": "r4"}).encode()
+
+    result = agui("check", str(RECORDINGS / "st-partial.json"), "--input", "-", *NOW, given=given)
+
+    assert rows(result)[0]["refused"] is True
+
+
+def test_an_exchange_that_tells_no_time_was_when_it_was_sent(tmp_path: Path) -> None:
+    policy = tmp_path / "policy.toml"
+    policy.write_text('[[routes]]\nmatch = { kind = "external" }\nowner = "team:mail"\ndue = "30m"\n', "utf-8")
+    sent = {**recording("st-partial")[0], "sent_at": "2026-11-30T11:00:00Z"}
+    (tmp_path / "x.json").write_text(json.dumps([sent]), "utf-8")
+
+    (*_, thread) = rows(agui("audit", str(tmp_path / "x.json"), *NOW, "--policy", str(policy)))
+
+    assert thread["thread_verdict"] == "WAITING_UNROUTED"
+    assert thread["waits"][0]["missing"] == ["overdue"]
+
+
+@pytest.mark.usefixtures("terminal")
+def test_of_a_long_thread_the_last_runs_are_shown_and_all_where_they_are_asked_for(tmp_path: Path) -> None:
+    first = recording("st-full")[2]
+    runs = [json.dumps(first).replace('"r3"', f'"run-{number}"') for number in range(30)]
+    (tmp_path / "long.json").write_text(f"[{','.join(runs)}]", "utf-8")
+
+    few, everything = (agui("audit", str(tmp_path / "long.json"), *more).stdout for more in ((), ("--all",)))
+
+    assert "10 earlier runs (--all)" in few
+    assert "run-0 " not in few
+    assert "run-0 " in everything

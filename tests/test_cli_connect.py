@@ -76,6 +76,15 @@ def test_a_framework_is_called_as_its_hook_too() -> None:
     assert run("pydantic_ai").stdout == run("pydantic-ai").stdout != ""
 
 
+@pytest.mark.parametrize("name", ["agui", "AG-UI", "ag_ui"])
+def test_a_framework_is_called_as_people_write_it(name: str) -> None:
+    assert run(name).stdout == run("ag-ui").stdout != ""
+
+
+def test_a_framework_that_is_misspelt_gets_the_nearest() -> None:
+    assert run("langraph").stderr.startswith("stopcause: No hook for 'langraph'. Did you mean langgraph? There is")
+
+
 @pytest.mark.parametrize("name", ["../connect/ai-sdk", "ai-sdk.js", "", "."])
 def test_a_name_is_no_path(name: str) -> None:
     assert run(name).exit_code == 2
@@ -87,6 +96,7 @@ def test_without_a_name_it_lists_them_and_another_file_is_another_framework(
     (tmp_path / "strands.py").write_text('# pip install "stopcause"\nimport stopcause\n', "utf-8")
     (tmp_path / "ai-sdk.js").touch()
     (tmp_path / ".swp").touch()
+    (tmp_path / "__pycache__").mkdir()
     monkeypatch.setattr(connect, "data_folder", lambda _name: tmp_path)
 
     assert run().stdout == "ai-sdk\nstrands\n"

@@ -3,4 +3,4 @@ from agent import app  # yours: any ASGI application, as it is
 
 from stopcause.agui.tap_asgi import AguiMiddleware
 
-app = AguiMiddleware(app, agent="ticket-agent")
+app = AguiMiddleware(app, agent="ticket-agent", threads="agui.db")

@@ -78,6 +78,7 @@ class _Auditor:
         self._told: dict[str, list[Told]] = {}
         self._drafts: dict[tuple[str, str], list[told.Draft]] = {}
         self._exchanges = self._events = self._ticks = 0
+        self._sent_at: datetime | None = None
 
     def audit(self, exchanges: Iterable[Exchange]) -> Audit:
         for exchange in exchanges:
@@ -93,6 +94,7 @@ class _Auditor:
 
     def _watch(self, exchange: Exchange) -> None:
         given = inputs.read_input(exchange.input) if exchange.input is not None else None
+        self._sent_at = exchange.sent_at
         watch = Watch(given, http_status=exchange.http_status, waits=waiting_tools(self._policy))
         for event in exchange.events:
             self._events += 1
@@ -116,9 +118,9 @@ class _Auditor:
         self._told.setdefault(run.thread_id, []).append(Told(run, link, drafts))
 
     def _source(self) -> told.Source:
-        """With a clock for streams that tell no time: each moment a little after the last."""
+        """With a clock for streams that tell no time: when their input was sent, or now; a little later each time."""
         self._ticks += 1
-        return told.Source(now=self._now - _SPAN + self._ticks * _TICK)
+        return told.Source(now=(self._sent_at or self._now - _SPAN) + self._ticks * _TICK)
 
 
 def waiting_tools(policy: Policy) -> Callable[[str], bool]:

@@ -13,7 +13,6 @@ from stopcause.agui import inputs
 from stopcause.agui.guard import Check, ResumeGuard
 from stopcause.errors import InputError
 from stopcause.pipeline import agui
-from stopcause.pipeline.cases import read_bytes
 
 
 class CheckedInput(NamedTuple):
@@ -26,16 +25,16 @@ class CheckedInput(NamedTuple):
     check: Check
 
 
-def check_files(paths: Sequence[Path], given: Path, now: datetime) -> CheckedInput:
+def check_files(paths: Sequence[Path], name: str, given: bytes, now: datetime) -> CheckedInput:
     """An input held against files that are one history, in their order.
 
     Raises:
-        InputError: A file that cannot be read, or an input that is no JSON object.
+        InputError: A file that cannot be read, or an input that is no JSON; `name` is what that one is called.
     """
     guard = ResumeGuard()
     for path in paths:
         agui.audit_file(path, None, now, also=guard.saw)
-    return check_input(guard, _read(given), now)
+    return check_input(guard, _json(given, name), now)
 
 
 def check_input(guard: ResumeGuard, value: Any, now: datetime) -> CheckedInput:  # noqa: ANN401 - a JSON value
@@ -48,7 +47,7 @@ def check_input(guard: ResumeGuard, value: Any, now: datetime) -> CheckedInput: 
     return CheckedInput(read.thread_id, read.run_id, len(read.resume or ()), waiting, check)
 
 
-def _read(path: Path) -> object:
+def _json(given: bytes, name: str) -> object:
     with contextlib.suppress(ValueError, RecursionError):
-        return json.loads(read_bytes(path))
-    raise InputError(f"{path}: is no JSON; give the RunAgentInput that is to be sent, as one object")
+        return json.loads(given)
+    raise InputError(f"{name}: is no JSON; give the RunAgentInput that is to be sent, as one object")

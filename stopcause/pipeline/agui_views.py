@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from stopcause.agui import findings
 from stopcause.agui.findings import Finding
 from stopcause.agui.ids import safe
 from stopcause.agui.verdicts import Judged, ThreadVerdict
+from stopcause.classifier.rules import RULES
 from stopcause.pipeline.agui import Audit
 from stopcause.pipeline.agui_check import CheckedInput
 from stopcause.render.agui import AuditFile, Checked, Found, OpenLine, RunLine, ThreadLine
@@ -36,11 +37,20 @@ def _thread(thread: ThreadVerdict, audit: Audit) -> ThreadLine:
         thread_id=thread.thread_id,
         verdict=thread.verdict,
         reason=thread.reason,
+        action=_action(thread, runs),
         waits=tuple(OpenLine(**wait._asdict()) for wait in thread.open),
         run_id=thread.run_id,
         findings=_found(thread.findings),
         runs=runs,
     )
+
+
+def _action(thread: ThreadVerdict, runs: Sequence[RunLine]) -> str:
+    """That of its latest run where that is what the thread has come to; else that of the verdict itself."""
+    latest = next((run.verdict for run in reversed(runs) if run.run_id == thread.run_id), None)
+    if latest is not None and latest.verdict is thread.verdict:
+        return latest.action
+    return next((rule.action for rule in RULES if rule.verdict is thread.verdict), "Nothing to do yet.")
 
 
 def _run(judged: Judged) -> RunLine:

@@ -11,12 +11,26 @@ from typing import Any, NamedTuple
 
 from stopcause.classifier.verdict import Missing, Verdict, VerdictName
 from stopcause.render.lines import verdict_object
-from stopcause.render.pen import WIDTH, Pen, cells, count, cut, fit, paragraph, short_age, short_names, utc_text
+from stopcause.render.pen import (
+    WIDTH,
+    Pen,
+    cells,
+    count,
+    cut,
+    fit,
+    paragraph,
+    short_age,
+    short_names,
+    utc_text,
+    whole_or_tail,
+)
 from stopcause.render.why import lacks
 
-_INDENT, _RUN, _ENDING, _VERDICT = 2, 7, 16, 20
+_INDENT, _RUN, _ENDING, _VERDICT = 2, 8, 16, 20
 _SAYS = WIDTH - _INDENT - _RUN - _ENDING - _VERDICT
 _ID = 14
+_SHOWN = 20  # runs of a thread
+_NAMED = 6  # runs of a finding
 
 
 class Found(NamedTuple):
@@ -67,6 +81,7 @@ class ThreadLine(NamedTuple):
     thread_id: str
     verdict: VerdictName | None
     reason: str
+    action: str
     waits: tuple[OpenLine, ...]
     run_id: str | None
     findings: tuple[Found, ...]
@@ -121,6 +136,7 @@ def _thread_object(thread: ThreadLine, file: str) -> dict[str, Any]:
         "thread_id": thread.thread_id,
         "thread_verdict": thread.verdict,
         "reason": thread.reason,
+        "action": thread.action,
         "open": [wait.interrupt_id for wait in thread.waits],
         "waits": [_wait_object(wait) for wait in thread.waits],
         "run_id": thread.run_id,
@@ -166,34 +182,38 @@ def check_object(checked: Checked) -> dict[str, Any]:
 # Screens --------------------------------------------------------------------------------------------------------------
 
 
-def audit_screen(files: Sequence[AuditFile], now: datetime, pen: Pen) -> Iterator[str]:
-    """Each thread with its runs, what it waits for, and what was found."""
+def audit_screen(files: Sequence[AuditFile], now: datetime, pen: Pen, *, everything: bool = False) -> Iterator[str]:
+    """Each thread with its runs (the last of them, or `everything`), what it waits for, and what was found."""
     for file in files:
         runs = sum(len(thread.runs) for thread in file.threads)
         what = f"{count(len(file.threads), 'thread')}, {count(runs, 'run')}, {count(file.events, 'event')}"
-        yield f"{cut(file.name, WIDTH - cells(what) - 2)}: {what}"
+        yield f"{whole_or_tail(file.name, WIDTH - cells(what) - 2)}: {what}"
         for thread in file.threads:
             yield ""
-            yield from _thread(thread, now, pen)
+            yield from _thread(thread, now, pen, len(thread.runs) if everything else _SHOWN)
         yield ""
     yield f"As of {pen.time(now)}"
 
 
-def _thread(thread: ThreadLine, now: datetime, pen: Pen) -> Iterator[str]:
-    head = f"thread {cut(thread.thread_id, 24)}"
-    yield f"{fit(head, WIDTH - _VERDICT - _SAYS)}{pen.verdict(thread.verdict, _VERDICT)}{thread.reason}"
+def _thread(thread: ThreadLine, now: datetime, pen: Pen, most: int) -> Iterator[str]:
+    room = WIDTH - _VERDICT - _SAYS
+    head = f"thread {whole_or_tail(thread.thread_id, room - 8)}"
+    yield f"{fit(head, room)}{pen.verdict(thread.verdict, _VERDICT)}{thread.reason}"
     names = short_names([run.run_id for run in thread.runs], _RUN - 1)
     yield pen.dim(f"  {'RUN':<{_RUN}}{'ENDING':<{_ENDING}}{'VERDICT':<{_VERDICT}}STOP CAUSE, REASON")
-    for run in thread.runs:
+    if (hidden := len(thread.runs) - most) > 0:
+        yield pen.dim(f"  {count(hidden, 'earlier run')} (--all)")
+    for run in thread.runs[-most:]:
         yield _run(run, names[run.run_id], pen)
     yield from _waits(thread.waits, now, pen)
     yield from _findings(thread, names, pen)
+    yield from paragraph("  Do", thread.action, _INDENT + 17)
 
 
 def _run(run: RunLine, name: str, pen: Pen) -> str:
     ending = f"late {run.ending}" if run.is_late else run.ending
     reason = run.verdict.reason if run.verdict else ""
-    says = run.stop_cause if reason in ("", run.stop_cause) else f"{run.stop_cause}, {reason}"
+    says = run.stop_cause if reason in ("", run.stop_cause) else f"{run.stop_cause} {reason}"
     verdict = pen.verdict(run.verdict.verdict if run.verdict else None, _VERDICT)
     return f"  {fit(name, _RUN)}{fit(ending, _ENDING)}{verdict}{cut(says, _SAYS)}"
 
@@ -205,9 +225,12 @@ def _waits(waits: Sequence[OpenLine], now: datetime, pen: Pen) -> Iterator[str]:
     yield pen.dim(f"  {'WAITS FOR':<{_ID}}{'WHAT':<22}{'OWNER':<16}{'DUE':<9}MISSING")
     for wait in waits:
         what = f"tool {wait.tool}" if wait.tool else str(wait.kind)
-        head = f"  {fit(names[wait.interrupt_id], _ID)}{fit(cut(what, 21), 22)}{fit(cut(wait.owner or '-', 15), 16)}"
+        name = names[wait.interrupt_id]
+        head = f"  {fit(name, _ID)}{fit(cut(what, 21), 22)}{fit(cut(wait.owner or '-', 15), 16)}"
         missing = lacks(wait.missing).removeprefix("missing ") if wait.missing else ""
         yield cut(f"{head}{_due(wait, now):<9}{missing}".rstrip(), WIDTH)
+        if name != wait.interrupt_id:  # an answer needs all of it
+            yield pen.dim(f"  id {wait.interrupt_id}")
 
 
 def _due(wait: OpenLine, now: datetime) -> str:
@@ -232,7 +255,10 @@ def _findings(thread: ThreadLine, names: dict[str, str], pen: Pen) -> Iterator[s
 def _where(runs: Sequence[str], names: dict[str, str]) -> str:
     """In which runs, where not in all of them."""
     in_runs = list(dict.fromkeys(runs))
-    return f" ({', '.join(in_runs)})" if in_runs and len(in_runs) < len(names) else ""
+    if not in_runs or len(in_runs) == len(names):
+        return ""
+    more = f" and {len(in_runs) - _NAMED} more" if len(in_runs) > _NAMED else ""
+    return f" ({', '.join(in_runs[:_NAMED])}{more})"
 
 
 _LEVELS = ("MUST", "SHOULD", "WARN", "NOTE")

@@ -7,6 +7,7 @@ the spool, which reading commands take in. Tests run the same files.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -47,9 +48,12 @@ def lines_of(framework: str) -> Lines:
     Raises:
         NotFoundError: There is no such framework; the message names those that there are.
     """
-    found = _files().get(framework.replace("_", "-"))
+    files = _files()
+    found = {_plain(name): path for name, path in files.items()}.get(_plain(framework))
     if found is None:
-        raise NotFoundError(f"No hook for {framework!r}. There is one for: {', '.join(frameworks())}.")
+        near = difflib.get_close_matches(framework.lower(), list(files), n=1)
+        hint = f"Did you mean {near[0]}? " if near else ""
+        raise NotFoundError(f"No hook for {framework!r}. {hint}There is one for: {', '.join(frameworks())}.")
     first, *rest = found.read_text("utf-8").splitlines()
     is_python = found.suffix == ".py"
     is_hook = found.stem.replace("-", "_") in {spec.name for spec in SPECS}
@@ -70,4 +74,9 @@ def _where(lines: Lines) -> str:
 
 
 def _files() -> dict[str, Path]:
-    return {path.stem: path for path in data_folder("docs/connect").iterdir() if not path.name.startswith(".")}
+    return {path.stem: path for path in data_folder("docs/connect").iterdir() if path.suffix in (".js", ".py")}
+
+
+def _plain(name: str) -> str:
+    """As people write it: `AG-UI`, `agui`, `pydantic_ai`."""
+    return name.lower().replace("_", "").replace("-", "")
