@@ -20,8 +20,8 @@ _HEAD = (
     rb'data: ?\{"type": ?"(?:TEXT_MESSAGE_CONTENT|TOOL_CALL_ARGS|REASONING_MESSAGE_CONTENT)", ?'
     rb'"(?:messageId|toolCallId)": ?"[\w.:/@+=~-]{1,200}", ?"delta": ?"'
 )
-# The same head again, right after a frame, and a whole JSON string: such a frame is well formed, and no other event.
-_ALIKE = re.compile(rb"((" + _HEAD + rb")" + _TEXT + rb'"\}\n\n)(?:\2' + _TEXT + rb'"\}\n\n)++')
+# Right after a frame. The same head again, and a whole JSON string: such a frame is well formed, and no other event.
+_ALIKE = re.compile(rb"(?<=\n\n)((" + _HEAD + rb")" + _TEXT + rb'"\}\n\n)(?:\2' + _TEXT + rb'"\}\n\n)++')
 
 
 class Held:
