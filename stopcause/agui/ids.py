@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from stopcause.receipts.identifiers import is_identifier, is_personal
 from stopcause.receipts.pseudonyms import pseudonym
 
 _LONGEST = 200
-_SHORT = 64  # of a thread's and a run's id in a resume token that would not fit otherwise
+_WORD = 64
+_REMEMBERED = 512  # longer ids are hashed before anything remembers them
 
 
 def safe(text: str) -> str:
     """An id that may leave this room. The same text gives the same id."""
+    if len(text) > _REMEMBERED:
+        return pseudonym(hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest())
     return text if is_identifier(text) and not is_personal(text) else pseudonym(text)
 
 
@@ -21,7 +26,7 @@ def safe_or_none(value: object) -> str | None:
 
 def word_or_none(value: object) -> str | None:
     """A word of somebody's vocabulary (a code, a kind): kept where it is one, never hashed."""
-    fits = isinstance(value, str) and len(value) <= _SHORT and is_identifier(value) and not is_personal(value)
+    fits = isinstance(value, str) and len(value) <= _WORD and is_identifier(value) and not is_personal(value)
     return str(value) if fits else None
 
 
