@@ -54,8 +54,9 @@ class Turn:
     def _set(self, place: int, state: State) -> None:
         self.raised[place] = self.raised[place]._replace(state=state)
 
-    def _ids(self, places: list[int]) -> list[str]:
-        return [self.raised[n].interrupt.id for n in places]
+    def _ids(self, places: list[int], state: State | None = None) -> list[str]:
+        there = (self.raised[n] for n in places)
+        return [each.interrupt.id for each in there if state is None or each.state is state]
 
     # Which gated calls ran
 
@@ -72,15 +73,19 @@ class Turn:
         """An answer is taken, unless its run failed before the gated call, or broke off."""
         consumed = [n for n in self.sent if n in self.evidence.states]
         waiting = [n for n in self.sent if n not in self.evidence.states]
-        state = State.CLOSED if self.is_past else State.OPEN if self.is_failed else State.UNKNOWN
         for place in waiting:
-            self._set(place, state)
+            self._set(place, self._fate_of(self.raised[place]))
+        self._find("RESUME_FAILED_STILL_OPEN", *self._ids(waiting, State.OPEN))
+        self._find("ANSWER_FATE_UNKNOWN", *self._ids(waiting, State.UNKNOWN))
         if self.is_failed:
-            self._find("RESUME_FAILED_STILL_OPEN", *self._ids(waiting))
             self._find("ANSWER_CONSUMED_THEN_FAILED", *self._ids(consumed))
-        elif not self.is_past:
-            self._find("ANSWER_FATE_UNKNOWN", *self._ids(waiting))
         self._find_unrecognised()
+
+    def _fate_of(self, sent: Raised) -> State:
+        """Where an answer leaves its question whose gated call did not come back."""
+        if self.is_past:
+            return State.CLOSED
+        return State.OPEN if self.is_failed and sent.state is State.SENT else State.UNKNOWN
 
     def _find_unrecognised(self) -> None:
         """Spec 1.0: a producer proceeds without such an entry. Before it, RUN_ERROR was the rule."""
@@ -214,7 +219,7 @@ class Turn:
 
 
 def _is_under_way(raised: Raised, run_id: str) -> bool:
-    return raised.answered_by == run_id and raised.state is State.SENT
+    return raised.answered_by == run_id and raised.state in (State.SENT, State.UNKNOWN)
 
 
 def asks(run: RunSeen) -> bool:

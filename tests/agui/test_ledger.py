@@ -176,6 +176,13 @@ def test_an_answer_that_may_never_have_arrived_is_the_next_run_s_when_it_is_sent
     assert names(link.findings) == {"REPLAY"}
 
 
+def test_a_second_try_that_fails_does_not_say_what_became_of_the_first() -> None:
+    ledger, links = after(ASKS, run("r2", Ending.TRUNCATED, yes("i-1")), run("r3", Ending.ERROR, yes("i-1")))
+
+    assert states(ledger) == {("r1", "i-1"): "unknown"}
+    assert {"REPLAY", "ANSWER_FATE_UNKNOWN"} == names(links[2].findings)
+
+
 def test_whichever_of_two_runs_with_one_answer_ends_first_takes_it() -> None:
     first, second = run("r2", Ending.SUCCESS, yes("i-1")), run("r3", Ending.SUCCESS, yes("i-1"))
     ledger, _ = after(ASKS)

@@ -394,7 +394,7 @@ def test_no_byte_of_what_people_wrote_is_told() -> None:
     ]
     drafts = list(drafts_of(exchanges, Source(agent="mailer", now=NOON)))
 
-    assert {each["kind"] for each in drafts} == {"run.started", "run.stopped", "approval.updated"}
+    assert {each["kind"] for each in drafts} == {"run.started", "run.progress", "run.stopped", "approval.updated"}
     assert MARK not in json.dumps(drafts)
     assert all(is_identifier(each["run_id"]) for each in drafts)
 
