@@ -23,7 +23,7 @@ from stopcause.agui.guard_state import GuardState, StateError
 from stopcause.agui.ids import safe
 from stopcause.agui.inputs import read_input
 from stopcause.agui.ledger import Ledger
-from stopcause.agui.lifecycle import Watch
+from stopcause.agui.lifecycle import UNNAMED, Watch
 from stopcause.agui.tap_held import Held
 from stopcause.agui.turns import FREES_ITS_ID
 from stopcause.agui.values import Begun, Input, Json, Link, RunSeen, Thread
@@ -39,7 +39,9 @@ ADAPTER = "stopcause.agui"
 MOST_ASKED = 10 * 2**20  # bytes of a request's body; the input of a longer one is not read
 _STREAMS = frozenset({"text/event-stream", "application/x-ndjson", "application/ndjson", "application/jsonl"})
 _PROTOBUF = "application/vnd.ag-ui.event+proto"
-_REFUSED = range(400, 600)  # below, the answer is on its way: a redirect is no refusal
+_REFUSED = range(400, 600)
+_ELSEWHERE = range(300, 400)  # a redirect is no refusal: the client may send the input again
+_NOBODY = 503  # what stands for a server that was not there
 _MOST_TRIES = 10_000  # runs that are known to have been refused, or to have broken off
 _PROGRESS_S = 10.0  # at most one sign of life in so many seconds
 _SIGNS = {
@@ -134,6 +136,10 @@ class Tap:
     def begun(self, run: Begun, *, tells: bool) -> None:
         """A run was seen to begin."""
         link = self._link_of(run, lambda: self._ledger.begun(run))
+        if self.is_home and self._state is None and run.input is not None and run.input.resume and not link.answers:
+            once(
+                "threads", "stopcause: answers to what this process never asked; AguiMiddleware(threads=FILE) remembers"
+            )
         if tells:
             self._tell(run, told.begun_records(run, link, self._source()))
 
@@ -187,6 +193,8 @@ class Tap:
                 del self._tries[next(iter(self._tries))]
 
     def _tell(self, run: Begun | RunSeen, drafts: list[told.Draft], *, is_receipt: bool = False) -> None:
+        if run.run_id == UNNAMED:  # nobody could find it, and all such would be one
+            return
         for draft in drafts if self._tries else ():
             if tries := self._tries.get((run.thread_id, draft["run_id"])):
                 draft["attempt"] = tries + 1
@@ -244,11 +252,22 @@ class Passage:
         if media in _STREAMS and status not in _REFUSED and is_plain:
             self._frames = Frames()
             return
-        self.is_over = True
+        if media in _STREAMS or media == _PROTOBUF:
+            once(media, "stopcause: an AG-UI stream that is compressed or protobuf is passed on and not read")
         if status in _REFUSED:
             self._refused(status)
-        elif media in _STREAMS or media == _PROTOBUF:
-            once(media, "stopcause: an AG-UI stream that is compressed or protobuf is passed on and not read")
+        else:
+            self.unanswered(has_left=status not in _ELSEWHERE)
+        self.is_over = True
+
+    @quiet
+    def unanswered(self, *, has_left: bool) -> None:
+        """There is no stream. The guard has to know; `has_left`: the input may have arrived, and been acted on."""
+        if self._tap.guard is not None and self.given is not None:
+            watch = Watch(self.given) if has_left else Watch(self.given, http_status=_NOBODY)
+            for run in watch.close(_time_of(_now())):
+                self._tap.guard.saw(run)
+        self.is_over = True
 
     def _refused(self, status: int) -> None:
         if (given := self._input()) is not None:

@@ -12,17 +12,27 @@ from collections.abc import AsyncIterator, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-import httpx
-
 from stopcause.agui.findings import found
+from stopcause.agui.guard import Check, ResumeGuard, refusal
 from stopcause.agui.inputs import read_input
 from stopcause.agui.tap import MOST_ASKED, Passage, Tap, failed, json_of
-from stopcause.errors import ResumeRefusedError, StopcauseError
+from stopcause.errors import ConfigurationError, MissingExtraError, StopcauseError
+
+try:
+    import httpx
+except ModuleNotFoundError:
+    raise MissingExtraError("httpx", "agui") from None
 
 if TYPE_CHECKING:
-    from stopcause.agui.findings import Finding
-    from stopcause.agui.guard import ResumeGuard
     from stopcause.agui.values import Input
+
+_NEVER_LEFT = (
+    httpx.ConnectError,
+    httpx.ConnectTimeout,
+    httpx.PoolTimeout,
+    httpx.UnsupportedProtocol,
+    httpx.LocalProtocolError,
+)
 
 
 class AguiTransport(httpx.BaseTransport):
@@ -32,13 +42,16 @@ class AguiTransport(httpx.BaseTransport):
         inner: What sends; `httpx.HTTPTransport()` without it.
         agent: What the agent is called in the receipts.
         guard: What has to agree before an input is sent.
+
+    Raises:
+        ConfigurationError: That is no guard.
     """
 
     def __init__(
         self, inner: httpx.BaseTransport | None = None, *, agent: str | None = None, guard: ResumeGuard | None = None
     ) -> None:
         self._inner = inner or httpx.HTTPTransport()
-        self._tap = Tap(agent, guard=guard)
+        self._tap = Tap(agent, guard=_checked(guard))
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """As the inner one's.
@@ -47,7 +60,8 @@ class AguiTransport(httpx.BaseTransport):
             ResumeRefusedError: The guard does not let this input pass; nothing was sent.
         """
         passage = _passage(self._tap, request)
-        response = self._inner.handle_request(request)
+        with _Sending(passage):
+            response = self._inner.handle_request(request)
         if passage is not None and _is_watched(passage, response):
             response.stream = _Stream(response.stream, passage, reads_first=self._tap.guard is not None)
         return response
@@ -80,7 +94,7 @@ class AsyncAguiTransport(httpx.AsyncBaseTransport):
         guard: ResumeGuard | None = None,
     ) -> None:
         self._inner = inner or httpx.AsyncHTTPTransport()
-        self._tap = Tap(agent, guard=guard)
+        self._tap = Tap(agent, guard=_checked(guard))
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """As the inner one's.
@@ -89,7 +103,8 @@ class AsyncAguiTransport(httpx.AsyncBaseTransport):
             ResumeRefusedError: The guard does not let this input pass; nothing was sent.
         """
         passage = _passage(self._tap, request)
-        response = await self._inner.handle_async_request(request)
+        with _Sending(passage):
+            response = await self._inner.handle_async_request(request)
         if passage is not None and _is_watched(passage, response):
             response.stream = _AsyncStream(response.stream, passage, reads_first=self._tap.guard is not None)
         return response
@@ -112,6 +127,12 @@ class AsyncAguiTransport(httpx.AsyncBaseTransport):
 
 
 # Before it is sent ----------------------------------------------------------------------------------------------------
+
+
+def _checked(guard: ResumeGuard | None) -> ResumeGuard | None:
+    if guard is not None and not all(callable(getattr(guard, name, None)) for name in ("check", "sent", "saw")):
+        raise ConfigurationError("guard must be a ResumeGuard, as in guard=ResumeGuard(FILE)")
+    return guard
 
 
 def _passage(tap: Tap, request: httpx.Request) -> Passage | None:
@@ -146,20 +167,28 @@ def _agreed(guard: ResumeGuard, body: bytes) -> Input | None:
         if not check.refused:
             guard.sent(value)
             return given
-        findings = check.findings
     except StopcauseError:
         raise
     except Exception as error:  # noqa: BLE001 - a fault of ours
         failed("guard", error)
         if guard.on_unreadable == "allow":
             return None
-        findings = (found("GUARD_STATE_UNREADABLE"),)
-    raise _refusal(findings)
+        check = Check(refused=True, findings=(found("GUARD_STATE_UNREADABLE"),))
+    raise refusal(check)
 
 
-def _refusal(findings: tuple[Finding, ...]) -> ResumeRefusedError:
-    names = ", ".join(dict.fromkeys(each.name for each in findings))
-    return ResumeRefusedError(f"nothing was sent: the thread does not allow this input ({names})", findings)
+class _Sending:
+    """While it is sent: what keeps it from being answered is told to the guard, and raised."""
+
+    def __init__(self, passage: Passage | None) -> None:
+        self._passage = passage
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, _: object, __: object) -> None:
+        if kind is not None and self._passage is not None:
+            self._passage.unanswered(has_left=not issubclass(kind, _NEVER_LEFT))
 
 
 # As it arrives --------------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
@@ -11,16 +12,16 @@ import httpx
 import pytest
 
 from stopcause.agui.findings import found
-from stopcause.agui.guard import Check
+from stopcause.agui.guard import Check, ResumeGuard
 from stopcause.agui.tap_httpx import AguiTransport, AsyncAguiTransport
 from stopcause.agui.values import Begun, RunSeen, Thread
-from stopcause.errors import ResumeRefusedError, StopcauseError
+from stopcause.errors import ConfigurationError, ResumeRefusedError, StopcauseError
 from stopcause.receipts.testing import recorded
 from tests.agui.tapped import SSE, finished, input_of, sse, started
 
 Json = Any
 BODY = sse([started(), finished()])
-Send = Callable[["Sentry", httpx.Request], httpx.Response]
+Send = Callable[["Sentry | Real", httpx.Request], httpx.Response]
 
 
 PASSES = Check(refused=False, findings=())
@@ -75,13 +76,13 @@ def _recorded() -> Iterator[None]:
         yield
 
 
-def _sync(guard: Sentry, request: httpx.Request) -> httpx.Response:
+def _sync(guard: Sentry | Real, request: httpx.Request) -> httpx.Response:
     transport = AguiTransport(httpx.MockTransport(guard.answer), guard=guard)  # type: ignore[arg-type]  # stands for one
     with httpx.Client(transport=transport) as client:
         return client.send(request)
 
 
-def _async(guard: Sentry, request: httpx.Request) -> httpx.Response:
+def _async(guard: Sentry | Real, request: httpx.Request) -> httpx.Response:
     async def sent() -> httpx.Response:
         transport = AsyncAguiTransport(httpx.MockTransport(guard.answer), guard=guard)  # type: ignore[arg-type]  # as above
         async with httpx.AsyncClient(transport=transport) as client:
@@ -109,7 +110,7 @@ def test_the_guard_is_asked_and_told_before_a_byte_is_sent(send: Send) -> None:
 def test_what_is_refused_is_not_sent_and_says_why(send: Send) -> None:
     findings = (found("UNCOVERED", "i-1"), found("UNCOVERED", "i-2"), found("NO_DEADLINE", "i-1"))
     guard = Sentry(Check(refused=True, findings=findings))
-    with pytest.raises(ResumeRefusedError, match="UNCOVERED, NO_DEADLINE") as refused:
+    with pytest.raises(ResumeRefusedError, match="UNCOVERED i-1") as refused:
         send(guard, _post())
     assert refused.value.findings == findings
     assert guard.log == ["check"]
@@ -181,6 +182,67 @@ def test_the_guard_knows_of_a_question_before_its_reader_can_answer() -> None:
         chunks = got.iter_raw()
         assert (next(chunks), guard.log[2:]) == (sse([started()]), ["Begun"])
         assert (next(chunks), guard.log[2:]) == (sse([finished()]), ["Begun", "RunSeen"])
+
+
+@pytest.mark.parametrize("guard", ["agui.db", 7, object()])
+@pytest.mark.parametrize("transport", [AguiTransport, AsyncAguiTransport])
+def test_what_is_no_guard_is_said_at_once(guard: object, transport: Callable[..., object]) -> None:
+    with pytest.raises(ConfigurationError, match="ResumeGuard"):
+        transport(guard=guard)
+
+
+class Real(ResumeGuard):
+    """A guard, and the agent that it guards."""
+
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        """Asks in the first run, and does what it is told to in the second."""
+        if json.loads(request.content)["runId"] == "r1":
+            return _streamed(started(), _ASKED)
+        return self.then()
+
+    def then(self) -> httpx.Response:
+        raise NotImplementedError
+
+
+def _streamed(*events: Json) -> httpx.Response:
+    return httpx.Response(200, headers={"content-type": SSE}, content=sse(events))
+
+
+def _raising(error: Exception) -> Callable[[], httpx.Response]:
+    def raises() -> httpx.Response:
+        raise error
+
+    return raises
+
+
+_ASKED = finished(outcome={"type": "interrupt", "interrupts": [{"id": "i1", "reason": "confirmation"}]})
+_YES = [{"interruptId": "i1", "status": "resolved", "payload": True}]
+FATES: dict[str, tuple[Callable[[], httpx.Response], str]] = {
+    "nobody is there": (_raising(httpx.ConnectError("own")), "open"),
+    "nobody answers the call": (_raising(httpx.ConnectTimeout("own")), "open"),
+    "no connection is free": (_raising(httpx.PoolTimeout("own")), "open"),
+    "refused": (lambda: httpx.Response(503), "open"),
+    "sent elsewhere": (lambda: httpx.Response(307), "open"),
+    "no answer in time": (_raising(httpx.ReadTimeout("own")), "unknown"),
+    "the connection breaks": (_raising(httpx.ReadError("own")), "unknown"),
+    "a page": (lambda: httpx.Response(200, html="<p>"), "unknown"),
+    "broken off": (lambda: _streamed(started("r2")), "unknown"),
+    "taken": (lambda: _streamed(started("r2"), finished("r2")), "closed"),
+}
+
+
+@BOTH
+@pytest.mark.parametrize(("then", "state"), FATES.values(), ids=FATES)
+def test_the_guard_knows_what_became_of_an_answer(
+    send: Send, then: Callable[[], httpx.Response], state: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guard = Real()
+    monkeypatch.setattr(guard, "then", then)
+    send(guard, _post())
+    with contextlib.suppress(httpx.HTTPError):
+        send(guard, _post(json=input_of("r2", resume=_YES)))
+    (raised,) = guard.thread("t1").raised
+    assert raised.state == state
 
 
 def test_findings_of_a_refusal_carry_no_answer() -> None:
