@@ -354,3 +354,25 @@ def test_what_broke_off_and_is_sent_again_is_another_attempt(receipts: Recorded)
         each.run_id: each.verdict for each in engine.judge_all(receipts.records, DEFAULT_POLICY, datetime.now(UTC))
     }
     assert verdicts == {"r1": "WAITING", "r2": "FALSE_COMPLETE"}
+
+
+def test_answers_to_what_nobody_here_asked_are_named_once(receipts: Recorded, caplog: pytest.LogCaptureFixture) -> None:
+    tap._said.clear()
+    for number in range(3):
+        _run(
+            tap.Tap(AGENT, is_home=True),
+            input_of(f"r{number}", resume=_YES),
+            [started(f"r{number}"), finished(f"r{number}")],
+        )
+    assert len(receipts.receipts) == 3
+    (warning,) = caplog.records
+    assert "threads=" in warning.getMessage()
+
+
+def test_a_run_without_a_name_leaves_nothing(receipts: Recorded) -> None:
+    passage = tap.Tap(AGENT).passage()
+    assert passage is not None
+    passage.answered(200, SSE, "")
+    passage.passed(sse([{"type": "RUN_ERROR", "message": "no input"}]))
+    passage.ended()
+    assert receipts.lines == []

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, Self
 
@@ -230,3 +232,10 @@ def test_a_request_whose_body_is_an_iterator_is_not_touched(make: Callable[[list
 async def _posted(url: str, body: AsyncIterator[bytes]) -> bytes:
     async with httpx.AsyncClient(transport=AsyncAguiTransport()) as client:
         return (await client.post(url, content=body)).content
+
+
+def test_where_httpx_is_not_installed_its_extra_is_named() -> None:
+    code = "import sys; sys.modules['httpx'] = None; import stopcause.agui.tap_httpx"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "MissingExtraError" in done.stderr
+    assert 'pip install "stopcause[agui]"' in done.stderr
