@@ -226,7 +226,7 @@ def _bypassed(link: Link) -> Iterator[Draft]:
 
 
 def _taken_up(run: RunSeen, link: Link, at: datetime) -> Iterator[Draft]:
-    """What became of approvals of earlier runs: decided, executed, or both."""
+    """What became of approvals of earlier runs: decided, executed, or both; or that no answer resumes them."""
     told: dict[tuple[str, str], Draft] = {}
     for each in link.decided:
         news = told.setdefault((each.run_id, each.interrupt_id), {"approval_id": safe(each.interrupt_id)})
@@ -234,6 +234,8 @@ def _taken_up(run: RunSeen, link: Link, at: datetime) -> Iterator[Draft]:
         _put(news, payload_valid=each.payload_valid, payload_hmac=pseudonym(each.digest) if each.digest else None)
     for key in (*link.executed, *link.bypassed):
         told.setdefault(key, {"approval_id": safe(key[1])})["executed"] = True
+    for key in link.lost:
+        told.setdefault(key, {"approval_id": safe(key[1])})["resumable"] = False
     for number, ((run_id, _), news) in enumerate(told.items(), 1):
         yield _head(Kind.APPROVAL, run_id, at + number * _TICK, run.protocol_version) | {"approval": news}
 

@@ -44,6 +44,7 @@ class Turn:
         self.evidence = Evidence()
         self.sent = [n for n, each in enumerate(self.raised) if _is_under_way(each, run.run_id)]
         self.moved: dict[int, str] = {}  # place -> the id under which it is asked again
+        self.lost: list[int] = []
         self.same_set = thread.same_set
         self.found: list[Finding] = []
 
@@ -133,6 +134,7 @@ class Turn:
         lost = [n for n, each in enumerate(self.raised) if each.state is State.OPEN and each.run_id != own]
         for place in lost:
             self._set(place, State.LOST)
+        self.lost = lost
         self._find("LOST_INTERRUPT", *self._ids(lost))
         known = self._known_among(lost)
         if self.run.ending in (Ending.SUCCESS, Ending.INTERRUPT):
@@ -207,6 +209,7 @@ class Turn:
             decided=tuple(self._decided()),
             executed=self.evidence.executed,
             bypassed=self.evidence.bypassed,
+            lost=tuple((self.raised[n].run_id, self.raised[n].interrupt.id) for n in self.lost),
             asked=self._asked(),
             findings=(*link.findings, *self.found),
         )

@@ -234,6 +234,7 @@ class Link(NamedTuple):
         decided: What its input's answers say, once each.
         executed: Gated calls of earlier runs that ran in this one, as they were allowed to: (run, interrupt).
         bypassed: Those that nobody had allowed.
+        lost: Questions of earlier runs that nobody asks for any more: (run, interrupt).
         asked: What it asks, each id once, with what an earlier run said of the same where it says nothing itself.
         findings: About the run in its thread.
     """
@@ -243,5 +244,6 @@ class Link(NamedTuple):
     decided: tuple[Decided, ...] = ()
     executed: tuple[tuple[str, str], ...] = ()
     bypassed: tuple[tuple[str, str], ...] = ()
+    lost: tuple[tuple[str, str], ...] = ()
     findings: tuple[Finding, ...] = ()
     asked: tuple[Interrupt, ...] = ()

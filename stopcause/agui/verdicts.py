@@ -233,11 +233,15 @@ class _Seen:
         return (verdict.verdict, verdict.reason) if verdict is not None else (None, engine.RUNNING)
 
     def _missing(self, raised: Raised) -> tuple[Missing, ...]:
-        """What the classifier finds missing; nothing resumes what nobody asks for any more."""
+        """What the classifier finds missing; nothing resumes what nobody asks for any more.
+
+        A record cannot take its token back, and says instead that nothing is there to be resumed: it is the same.
+        """
         wait = self._wait(raised)
-        known = wait.missing if wait is not None else (Missing.OWNER, Missing.DEADLINE)
-        lost = {Missing.RESUME_TOKEN} if raised.state is State.LOST else set()
-        return tuple(name for name in Missing if name in {*known, *lost})
+        known = {*(wait.missing if wait is not None else (Missing.OWNER, Missing.DEADLINE))}
+        if raised.state is State.LOST:
+            known = known - {Missing.RESUMABLE_TARGET} | {Missing.RESUME_TOKEN}
+        return tuple(name for name in Missing if name in known)
 
     def _open_wait(self, raised: Raised) -> OpenWait:
         wait, asked = self._wait(raised), raised.interrupt

@@ -126,6 +126,17 @@ def test_what_is_lost_lacks_something_to_resume_it_by() -> None:
     assert (wait.owner, wait.deadline, wait.tool) == ("team:ops", NOON + 2 * HOUR, None)
 
 
+def test_a_store_knows_that_nothing_resumes_what_is_lost() -> None:
+    ledger, told = told_of([ASKS, run("r2")])
+    records = [codec.read_value(draft) for each in told for draft in each.drafts]
+
+    verdicts = {each.run_id: each for each in engine.judge_all(records, DEFAULT_POLICY, NOON)}  # type: ignore[arg-type]
+
+    assert ledger.threads[THREAD].raised[0].state is State.LOST
+    assert verdicts["r1"].verdict is VerdictName.WAITING_UNROUTED
+    assert verdicts["r1"].missing == (Missing.RESUMABLE_TARGET,)
+
+
 def test_an_open_wait_names_its_paused_state() -> None:
     _, thread = verdict_of(ASKS)
 
