@@ -27,8 +27,10 @@ from stopcause.agui.lifecycle import UNNAMED, Watch
 from stopcause.agui.tap_held import Held
 from stopcause.agui.turns import FREES_ITS_ID
 from stopcause.agui.values import Begun, Input, Json, Link, RunSeen, Thread
+from stopcause.agui.words import Ending
 from stopcause.receipts import capture, process
-from stopcause.receipts.vocabulary import Sign
+from stopcause.receipts.faults import fault_of, provider_cause
+from stopcause.receipts.vocabulary import Boundary, Kind, Sign, StopCause
 
 if TYPE_CHECKING:
     from stopcause.agui.guard import ResumeGuard
@@ -147,11 +149,14 @@ class Tap:
         """A run gave a sign of life."""
         self._tell(run, [told.progress_record(run, sign, at, self._source())])
 
-    def ended(self, run: RunSeen, *, tells: bool) -> None:
-        """A run was seen to end, perhaps for the second time."""
+    def ended(self, run: RunSeen, *, tells: bool, error: Exception | None = None) -> None:
+        """A run was seen to end, perhaps for the second time; `error` is what broke its stream off, here."""
         link = self._link_of(run, lambda: self._ledger.ended(run))
         if tells:
-            self._tell(run, told.ended_records(run, link, self._source()), is_receipt=True)
+            drafts = told.ended_records(run, link, self._source())
+            if error is not None and run.ending is Ending.TRUNCATED:
+                drafts = [draft | _raised(error) if draft["kind"] == Kind.STOPPED else draft for draft in drafts]
+            self._tell(run, drafts, is_receipt=True)
         if run.ending in FREES_ITS_ID:
             self._is_free(run)
 
@@ -297,13 +302,13 @@ class Passage:
             self.read()
 
     @quiet
-    def ended(self, *, left_by_reader: bool = False) -> None:
-        """Nothing more comes: the stream is over, or its reader has left it."""
+    def ended(self, *, left_by_reader: bool = False, error: Exception | None = None) -> None:
+        """Nothing more comes: the stream is over, its reader has left it, or the agent raised an error."""
         self.read()
         if self._frames is not None and not self.is_over:
             now = _now()
             self._take(self._frames.end(), now)
-            self._tell(self._watching().close(_time_of(now), left_by_reader=left_by_reader))
+            self._tell(self._watching().close(_time_of(now), left_by_reader=left_by_reader), error)
         self.is_over = True
 
     def _watching(self) -> Watch:
@@ -332,14 +337,22 @@ class Passage:
             self._tap.went_on(run, self._sign, _time_of(came_at))
         self._sign, self._told_at = Sign.HEARTBEAT, came_at
 
-    def _tell(self, seen: tuple[Begun | RunSeen, ...]) -> None:
+    def _tell(self, seen: tuple[Begun | RunSeen, ...], error: Exception | None = None) -> None:
         for run in seen:
             if isinstance(run, Begun):
                 self._run, self._sign, self._told_at = run, Sign.HEARTBEAT, _now()
                 self._tap.begun(run, tells=self._tells)
             else:
                 self._run = None
-                self._tap.ended(run, tells=self._tells)
+                self._tap.ended(run, tells=self._tells, error=error)
+
+
+def _raised(error: Exception) -> told.Draft:
+    """What an error says of an end, by its types."""
+    fault = fault_of(error)
+    cause = provider_cause(error) or StopCause.HOST_ERROR
+    named = {"type": fault.type, "chain": list(fault.chain)} if fault.type else {}
+    return {"stop_cause": cause, "boundary": Boundary.EXCEPTION, "error": named}
 
 
 _now = time.time  # seconds since 1970

@@ -75,9 +75,11 @@ class _Wires:
         """The application, to its end: only then is it known that it sends no more."""
         try:
             await app(scope, self.receive, self.send)
-        except Exception:
+        except Exception as error:
             if not self._is_answered:
                 self._passage.answered(_BROKEN, "", "")
+            elif not self._is_left:
+                self._passage.ended(error=error)
             raise
         except BaseException:  # cancelled, by the server or by whoever waits no more
             self._is_left = True

@@ -104,7 +104,7 @@ Read = Callable[[httpx.Client, str], None]
 ENDS: dict[str, tuple[App, Read, str, str]] = {
     "finished": (Agent(_finish), _reads, "natural", "natural"),
     "cut off by the agent": (Agent(_end), _reads, "stream_truncated", "stream_truncated"),
-    "the agent raises": (Agent(_break), _reads, "stream_truncated", "stream_truncated"),
+    "the agent raises": (Agent(_break), _reads, "stream_truncated", "host_error"),
     "the agent raises at once": (_never_starts, _reads, "input_rejected", "input_rejected"),
     "refused": (_refuses, _reads, "input_rejected", "input_rejected"),
     "the reader leaves": (Agent(_hang), _leaves, "caller_abort", "caller_abort"),
@@ -143,6 +143,16 @@ def _wait_for(holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < until
         time.sleep(0.005)
+
+
+def test_what_the_agent_raised_is_told_by_its_type() -> None:
+    with recorded() as receipts, pytest.raises(RuntimeError):
+        asyncio.run(AguiMiddleware(Agent(_break), THERE)(scope(), (wire := Wire(_body())).receive, wire.send))
+    stop = receipts.stopped
+    assert (stop.stop_cause, stop.boundary) == ("host_error", "exception")
+    assert stop.error is not None
+    assert stop.error.type == "RuntimeError"
+    assert b"canary" not in b"".join(receipts.lines)
 
 
 def test_a_task_that_is_cancelled_has_left() -> None:
