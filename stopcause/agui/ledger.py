@@ -23,9 +23,10 @@ _LOOKED_AT = 64  # of the quietest threads, for one that waits for nothing
 
 
 class Ledger:
-    """The threads of any number of streams. Beyond 10,000, those that were quiet for longest go, open ones last."""
+    """The threads of any number of streams. Beyond `most`, those that were quiet for longest go, open ones last."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int | None = None) -> None:
+        self._most = _MOST_THREADS if most is None else most
         self.threads: dict[str, Thread] = {}
         self._links: dict[tuple[str, str], Link] = {}
 
@@ -52,7 +53,7 @@ class Ledger:
     def _keep(self, thread: Thread, run_id: str, link: Link) -> None:
         self.threads[thread.id] = thread
         self._links[thread.id, run_id] = link
-        if len(self.threads) > _MOST_THREADS:
+        if len(self.threads) > self._most:
             quiet = list(islice(self.threads, _LOOKED_AT))
             del self.threads[next((each for each in quiet if not _waits(self.threads[each])), quiet[0])]
         if len(self._links) > _MOST_THREADS:

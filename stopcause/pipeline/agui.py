@@ -6,6 +6,7 @@ Nothing is kept and nothing is sent. A file is a history of its own: the ids of 
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
@@ -74,7 +75,7 @@ def audit(exchanges: Iterable[Exchange], policy: Policy | None, now: datetime, a
 class _Auditor:
     def __init__(self, policy: Policy, now: datetime, also: Seen | None) -> None:
         self._policy, self._now, self._also = policy, now, also
-        self._ledger = Ledger()
+        self._ledger = Ledger(most=sys.maxsize)  # each is judged at the end
         self._told: dict[str, list[Told]] = {}
         self._drafts: dict[tuple[str, str], list[told.Draft]] = {}
         self._exchanges = self._events = self._ticks = 0

@@ -16,7 +16,11 @@ from stopcause.render.agui import AuditFile, Checked, Found, OpenLine, RunLine, 
 
 def audit_file_view(name: str, audit: Audit) -> AuditFile:
     """One file's history."""
-    return AuditFile(name, audit.exchanges, audit.events, tuple(_thread(each, audit) for each in audit.threads))
+    runs: dict[str, list[RunLine]] = {}
+    for each in audit.runs:
+        runs.setdefault(safe(each.run.thread_id), []).append(_run(each))
+    threads = tuple(_thread(each, tuple(runs.get(each.thread_id, ()))) for each in audit.threads)
+    return AuditFile(name, audit.exchanges, audit.events, threads)
 
 
 def check_view(checked: CheckedInput) -> Checked:
@@ -31,8 +35,7 @@ def check_view(checked: CheckedInput) -> Checked:
     )
 
 
-def _thread(thread: ThreadVerdict, audit: Audit) -> ThreadLine:
-    runs = tuple(_run(each) for each in audit.runs if safe(each.run.thread_id) == thread.thread_id)
+def _thread(thread: ThreadVerdict, runs: tuple[RunLine, ...]) -> ThreadLine:
     return ThreadLine(
         thread_id=thread.thread_id,
         verdict=thread.verdict,
