@@ -172,7 +172,9 @@ def _once_more(asked: Asked, raised: Raised, entry: Entry) -> Iterator[Fault]:
     if raised.run_id != asked.thread.paused_run:
         yield "RESUME_STALE_ID", raised.interrupt.id
         return
-    if raised.state in _UNDER_WAY and resumes.is_expired(raised.interrupt, asked.now):
+    is_late = raised.state in _UNDER_WAY and resumes.is_expired(raised.interrupt, asked.now)
+    is_given_up_again = entry.status == CANCELLED and _is_same(raised, entry)
+    if is_late and not is_given_up_again:
         yield from _answer(asked, raised.interrupt, entry)  # it may be given up, and no more
     else:
         yield "REPLAY" if _is_same(raised, entry) else "ANSWER_CHANGED", raised.interrupt.id

@@ -32,6 +32,7 @@ INTERRUPTS = st.builds(
     tool_call_id=st.none() | TEXTS,
     expires_at=st.none() | TIMES,
     due=st.none() | TIMES,
+    due_in_s=st.none() | st.floats(0, 1e9),
     is_expiry_unreadable=st.booleans(),
     schema=JSON,
 )
