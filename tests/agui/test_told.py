@@ -35,7 +35,7 @@ def drafts_of(exchanges: list[Mapping[str, Any]], source: Source) -> Iterator[Dr
     """What a tap tells of a history."""
     ledger = Ledger()
     for each in exchanges:
-        watch = Watch(read_input(each["input"]), http_status=each.get("http_status"))
+        watch = Watch(read_input(each.get("input")), http_status=each.get("http_status"))
         for event in (*each["events"], None):
             for seen in watch.close() if event is None else watch.take(event):
                 if isinstance(seen, Begun):

@@ -234,7 +234,7 @@ def history(case: dict[str, Any]) -> tuple[Ledger, dict[str, list[Told]]]:
     tick = parse_time(case["now"]) - timedelta(minutes=1)
     waits = waiting_tools(policy_from_mapping(case.get("policy")))
     for exchange in case["exchanges"]:
-        watch = Watch(read_input(exchange["input"]), http_status=exchange.get("http_status"), waits=waits)
+        watch = Watch(read_input(exchange.get("input")), http_status=exchange.get("http_status"), waits=waits)
         for event in (*exchange["events"], None):
             for seen in watch.close() if event is None else watch.take(event):
                 tick += timedelta(milliseconds=1)
