@@ -19,7 +19,7 @@ from stopcause.agui.verdicts import Judged
 from stopcause.classifier.policy import Policy, policy_from_mapping
 from stopcause.classifier.verdict import VerdictName
 from stopcause.errors import InputError, PolicyError
-from stopcause.pipeline import agui, agui_check, agui_receive, cases
+from stopcause.pipeline import agui, agui_case_shape, agui_check, agui_receive, cases
 from stopcause.pipeline.case_fields import Fields
 from stopcause.render.views import AssertionResult, CaseResult
 
@@ -54,6 +54,7 @@ def load_thread_cases(paths: Iterable[Path]) -> Iterator[ThreadCase]:
 
 
 def _case(fields: Fields, path: Path) -> ThreadCase:
+    agui_case_shape.require(fields)
     expected = fields.find("expected", dict) or _NOTHING
     if fields.find("receive", dict) is None and not expected.get("threads"):
         raise fields.wrong("expected", "`threads`, with the `thread_verdict` of each")

@@ -18,7 +18,7 @@ def faults(wanted: Mapping[str, Any], now: datetime) -> Iterator[str]:
         wanted.get("input"),
         mode=Mode(wanted.get("mode", Mode.SPEC)),
         now=now,
-        taken=producer.keys_of(wanted.get("taken", ())),
+        taken=producer.keys_of(wanted.get("taken") or ()),
         on_uncovered=wanted.get("on_uncovered", "ask_again"),
     )
     said = _said(received, [each["id"] for each in wanted.get("asked", ())])

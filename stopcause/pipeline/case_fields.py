@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,13 @@ from stopcause.classifier.verdict import VerdictName
 from stopcause.errors import InputError
 from stopcause.receipts import model
 
-_WANTED: Mapping[type, str] = {str: "a string", int: "a whole number", list: "a list", dict: "an object"}
+_WANTED: Mapping[type, str] = {
+    str: "a string",
+    int: "a whole number",
+    list: "a list",
+    dict: "an object",
+    bool: "true or false",
+}
 
 
 class Fields:
@@ -41,6 +47,34 @@ class Fields:
         if value is None:
             raise self.wrong(name, _WANTED[kind])
         return value
+
+    def has(self, name: str) -> bool:
+        """Whether it is there, be it null."""
+        return name in self._value
+
+    def texts(self, name: str) -> list[str]:
+        """A list of strings; empty where it is absent."""
+        values = self._value.get(name, [])
+        if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
+            raise self.wrong(name, "a list of strings")
+        return values
+
+    def one_of(self, name: str, words: Sequence[str]) -> None:
+        """One of these words, or absent."""
+        if self.has(name) and self._value[name] not in words:
+            raise self.wrong(name, f"one of {', '.join(words)}")
+
+    def inner(self, name: str) -> Fields | None:
+        """The fields of an object in it; None where it is absent or null."""
+        value = self.find(name, dict)
+        return None if value is None else Fields(value, self._path, f"{self._place}{name}.")
+
+    def inner_all(self, name: str) -> list[Fields]:
+        """The same of a list of objects; none where it is absent."""
+        values = self._value.get(name, [])
+        if not isinstance(values, list) or not all(isinstance(each, dict) for each in values):
+            raise self.wrong(name, "a list of objects")
+        return [Fields(each, self._path, f"{self._place}{name}.{at}.") for at, each in enumerate(values)]
 
     def time(self, name: str) -> datetime:
         """A time with its offset, in UTC."""

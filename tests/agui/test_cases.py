@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,6 +66,50 @@ def test_what_falls_short_is_named(change: dict[str, object], fault: str) -> Non
 
     assert result.fault is not None
     assert result.fault.startswith(fault)
+
+
+SENT_SHAPE = {"exchanges": [], "expected": {"threads": [{"thread_id": "t1"}]}}
+RECEIVED_SHAPE = {"receive": {"asked": [{"id": "i-1"}], "input": {}, "expected": {}}}
+
+
+@pytest.mark.parametrize("value", [None, 5, "x", [None], [{}], {"a": 1}, [["x"]]])
+@pytest.mark.parametrize(
+    ("shape", "place"),
+    [
+        (SENT_SHAPE, "expected.runs"),
+        (SENT_SHAPE, "expected.threads"),
+        (SENT_SHAPE, "expected.threads.0.thread_id"),
+        (SENT_SHAPE, "expected.threads.0.open"),
+        (SENT_SHAPE, "expected.findings"),
+        (SENT_SHAPE, "expected.absent"),
+        (SENT_SHAPE, "check.findings"),
+        (SENT_SHAPE, "check.refused"),
+        (SENT_SHAPE, "check.now"),
+        (RECEIVED_SHAPE, "receive.asked"),
+        (RECEIVED_SHAPE, "receive.asked.0.id"),
+        (RECEIVED_SHAPE, "receive.mode"),
+        (RECEIVED_SHAPE, "receive.on_uncovered"),
+        (RECEIVED_SHAPE, "receive.expected"),
+        (RECEIVED_SHAPE, "receive.expected.may_act"),
+        (RECEIVED_SHAPE, "receive.expected.findings"),
+    ],
+)
+def test_a_slip_in_a_case_is_named_with_its_file_and_field(
+    tmp_path: Path, shape: dict[str, object], place: str, value: object
+) -> None:
+    case: Any = json.loads(json.dumps({"id": "x", "now": "2026-11-30T12:00:00Z", **shape}))
+    *way, last = place.split(".")
+    holder = case
+    for step in way:
+        holder = holder[int(step)] if step.isdigit() else holder.setdefault(step, {})
+    holder[last] = value
+    file = tmp_path / "x.json"
+    file.write_text(json.dumps(case), "utf-8")
+
+    try:
+        replay.replay_files([file])
+    except InputError as error:
+        assert re.match(rf"{re.escape(str(file))}: {way[0]}", str(error))  # noqa: PT017 - or none
 
 
 def test_a_case_says_which_thread_verdict_it_wants(tmp_path: Path) -> None:
