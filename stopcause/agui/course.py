@@ -83,6 +83,7 @@ class Course:
         tools: Names of the client's own tools.
         is_begun: Its RUN_STARTED, or a RUN_ERROR in its place, was seen.
         is_due: There is something about it that was not told yet.
+        is_told: It was told before.
         calls: Tool calls that began in it: id -> tool, or None where it has no fit name.
         named: The same for those that a snapshot holds: history, mostly.
         frontend: Those of `calls` that are of the client's own tools, with the tool as it was called.
@@ -96,6 +97,7 @@ class Course:
         self.has_outcome = False
         self.is_begun = False
         self.is_due = False
+        self.is_told = False
         self.end: End | None = None
         self.began = Moment()
         self._last_at: datetime | None = None
@@ -285,6 +287,8 @@ class Course:
     def _subagent_says(self, name: str, outcome: Event, *, waits: bool) -> None:
         sound = self.is_sound(outcome, SUSPENDED, "SUBAGENT_FINISHED.outcome")
         asked = (outcome.get("interruptIds") if sound else None) or ()
+        if asked and not waits:
+            self.blame("OUTCOME_CONTRADICTION", name)
         if waits and len(self.suspended) < interrupts.MOST:
             room = interrupts.MOST - sum(map(len, self.suspended.values()))
             self.suspended[name] = tuple(map(key_of, asked[:room]))

@@ -79,7 +79,7 @@ def begun(thread: Thread, run: Begun) -> tuple[Thread, Link]:
     for place, entry in matched.taken.items():
         # What nobody knows of an earlier try stays so until this one got past it.
         state = State.UNKNOWN if raised[place].state is State.UNKNOWN else State.SENT
-        raised[place] = raised[place]._replace(state=state, answer=entry, answered_by=run.run_id)
+        raised[place] = raised[place]._replace(state=state, answer=entry, answered_by=run.run_id, answered_at=run.at)
     faults = (*run.input.findings, *resumes.faults_of(thread, matched, run.input, run.at, run.mode))
     moved_on = thread._replace(raised=tuple(raised))
     return moved_on, _link(moved_on, matched)._replace(findings=faults)
@@ -123,7 +123,7 @@ def _again(thread: Thread, run: RunSeen) -> Link:
     if run.is_late:
         name, ids = "ANSWER_CONSUMED_THEN_FAILED", link.answers
     else:
-        is_news = run.ending is Ending.REJECTED  # something came after the end that was counted
+        is_news = run.is_more or run.ending is Ending.REJECTED  # something came after the end that was counted
         name, ids = "RUN_TOLD_AGAIN", () if is_news else (run.run_id,)
     return link._replace(
         decided=tuple(each for each in link.decided if (each.run_id, each.interrupt_id) in taken),

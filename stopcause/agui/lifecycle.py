@@ -236,8 +236,9 @@ class Watch:
     def _tell(self, course: Course) -> tuple[RunSeen, ...]:
         if not course.is_due or course.end is None:
             return ()
-        course.is_due = False
-        return (closing.seen(course, course.end, self._http_status),)
+        seen = closing.seen(course, course.end, self._http_status)._replace(is_more=course.is_told)
+        course.is_due, course.is_told = False, True
+        return (seen,)
 
     def _close_empty(self, at: datetime | None, *, left_by_reader: bool) -> tuple[RunSeen, ...]:
         """No event at all: the request was refused, or its stream broke off before it began."""

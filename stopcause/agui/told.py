@@ -88,7 +88,7 @@ def _is_restated(run: Begun | RunSeen, link: Link) -> bool:
 
 def _is_news(run: RunSeen) -> bool:
     """Whether it is another end than the one that was told."""
-    return run.is_late or run.ending is Ending.REJECTED
+    return run.is_late or run.is_more or run.ending is Ending.REJECTED
 
 
 def _end_of(run: RunSeen, source: Source) -> datetime:

@@ -137,6 +137,7 @@ class RunSeen(NamedTuple):
     Attributes:
         cause: Why it stopped. `reason` is a code beside it, `error_code` that of RUN_ERROR.
         is_late: It had finished when the RUN_ERROR came.
+        is_more: Its stream has gone on about it: it was told before, and this counts instead.
         interrupts: What it asks for, each once, whatever ways it was told.
         calls: Tool calls that began in this run: id -> tool, or None where it has no fit name.
         pending: Those that have no result, in the order of their calls, but for the client's own tools.
@@ -156,6 +157,7 @@ class RunSeen(NamedTuple):
     reason: str | None = None
     error_code: str | None = None
     is_late: bool = False
+    is_more: bool = False
     protocol_version: str | None = None
     http_status: int | None = None
     input: Input | None = None
@@ -187,6 +189,7 @@ class Raised(NamedTuple):
     state: State = State.OPEN
     answer: Entry | None = None
     answered_by: str | None = None  # the run that brought the answer
+    answered_at: datetime | None = None  # when that run began
 
 
 class Thread(NamedTuple):
