@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("stopcause")
 
-ADAPTER = "stopcause.agui"
 MOST_ASKED = 10 * 2**20  # bytes of a request's body; the input of a longer one is not read
 _STREAMS = frozenset({"text/event-stream", "application/x-ndjson", "application/ndjson", "application/jsonl"})
 _PROTOBUF = "application/vnd.ag-ui.event+proto"
@@ -79,7 +78,7 @@ def failed(where: str, error: Exception) -> None:
     with contextlib.suppress(Exception):  # a log handler of the host's, say
         once(type(error), "stopcause: an AG-UI stream is watched no more (%s in %s)", type(error).__name__, where)
         if (writer := capture.writer()) is not None:
-            writer.say("hook_failed", f"{ADAPTER}:{where}")
+            writer.say("hook_failed", f"{told.ADAPTER}:{where}")
 
 
 def once(what: object, message: str, *words: object) -> None:
