@@ -25,13 +25,19 @@ from stopcause.agui.findings import Finding, found
 from stopcause.agui.given import Given, aware, read_given
 from stopcause.agui.guard_rules import Asked, findings_of, overtaken, without_old_channel
 from stopcause.agui.guard_state import GuardState, StateError
-from stopcause.agui.values import Begun, Input, Json, RunSeen, Thread
-from stopcause.agui.words import Level, Mode, Side
-from stopcause.errors import ResumeRefusedError
+from stopcause.agui.values import Begun, Input, Json, Raised, RunSeen, Thread
+from stopcause.agui.words import Level, Mode, Side, State
+from stopcause.errors import ConfigurationError, ResumeRefusedError
 
 log = logging.getLogger("stopcause")
 
 _REFUSES = frozenset({Level.MUST, Level.SHOULD})
+_ANSWER_ALL = "`guard.answers(thread_id)` builds a list that answers what is open."
+_WAYS_OUT = {
+    "ANSWER_CHANGED": "It was answered before; once somebody saw that this was not taken: `guard.reopen(thread_id)`.",
+    "GUARD_STATE_UNREADABLE": "The log names the guard's file, and what to do with it.",
+    "INPUT_UNREADABLE": "Send a RunAgentInput, with threadId and runId.",
+}
 _MOST_UNSAVED = 1_000  # runs that a file in trouble has not taken yet
 _MOST_FORGOTTEN = 10_000  # threads; beyond, none is known
 
@@ -60,10 +66,13 @@ class ResumeGuard:
             what this process saw.
 
     Raises:
+        ConfigurationError: `on_unreadable` is another word: it would let everything pass, or nothing.
         MissingExtraError: The extra `agui` is not installed: payloads could not be held against their schema.
     """
 
     def __init__(self, path: str | Path | None = None, *, on_unreadable: Literal["refuse", "allow"] = "refuse") -> None:
+        if on_unreadable not in ("refuse", "allow"):
+            raise ConfigurationError(f"on_unreadable must be 'refuse' or 'allow', not {on_unreadable!r}")
         schemas.require()
         self.path = None if path is None else Path(path)
         self.on_unreadable = on_unreadable
@@ -132,6 +141,26 @@ class ResumeGuard:
         except Exception as error:  # noqa: BLE001 - the host's stream goes on
             self._forget(run.thread_id, error)
 
+    def reopen(self, thread_id: str) -> tuple[str, ...]:
+        """Somebody looked, and what was answered there was never taken: it is open again, for any answer.
+
+        For an answer whose stream broke off, or whose sender died: nobody knows what became of it, so a guard lets it
+        be sent once more as it was, and in no other way.
+
+        Returns:
+            The interrupts that are open again.
+
+        Raises:
+            ResumeRefusedError: The guard's file cannot be used.
+        """
+        try:
+            self._save(thread_id)
+            before = self._state.thread(thread_id) or Thread(thread_id)
+            self._state.change(thread_id, _reopened)
+        except StateError as error:
+            raise ResumeRefusedError(str(error), (self._trouble(error),)) from None
+        return tuple(dict.fromkeys(each.interrupt.id for each in before.raised if _is_unsure(before, each)))
+
     def thread(self, thread_id: str) -> Thread:
         """What is known of a thread, ids as the wire gives them; an empty one where nothing is."""
         try:
@@ -191,8 +220,12 @@ class ResumeGuard:
 
 def refusal(check: Check) -> ResumeRefusedError:
     """A refused check as the error that stops the sending. It names findings and ids, and no answer."""
-    words = "; ".join(f"{each.name} {' '.join(each.ids)}".rstrip() for each in check.findings if _refuses(each))
-    return ResumeRefusedError(f"This input was not sent: {words}.", check.findings)
+    faults = [each for each in check.findings if _refuses(each)]
+    if not faults:
+        raise ValueError("a check that passes is no refusal")
+    words = "; ".join(f"{each.name} {' '.join(each.ids)}".rstrip() for each in faults)
+    way_out = _WAYS_OUT.get(faults[0].name, _ANSWER_ALL)
+    return ResumeRefusedError(f"This input was not sent: {words}. {way_out}", check.findings)
 
 
 def _refuses(finding: Finding) -> bool:
@@ -221,6 +254,18 @@ def _begun(run: Begun) -> Callable[[Thread], Thread]:
 
 def _ended(run: RunSeen) -> Callable[[Thread], Thread]:
     return lambda thread: ledger.ended(thread, run)[0]
+
+
+def _is_unsure(thread: Thread, raised: Raised) -> bool:
+    return raised.run_id == thread.paused_run and raised.state in (State.SENT, State.UNKNOWN)
+
+
+def _reopened(thread: Thread) -> Thread:
+    def reopened(raised: Raised) -> Raised:
+        unsure = _is_unsure(thread, raised)
+        return raised._replace(state=State.OPEN, answer=None, answered_by=None) if unsure else raised
+
+    return thread._replace(raised=tuple(map(reopened, thread.raised)))
 
 
 def _sent(thread: Thread, given: Input) -> Thread:

@@ -79,7 +79,7 @@ def begun(thread: Thread, run: Begun) -> tuple[Thread, Link]:
     for place, entry in matched.taken.items():
         # What nobody knows of an earlier try stays so until this one got past it.
         state = State.UNKNOWN if raised[place].state is State.UNKNOWN else State.SENT
-        raised[place] = raised[place]._replace(state=state, answer=entry, answered_by=run.run_id, answered_at=run.at)
+        raised[place] = raised[place]._replace(state=state, answer=entry, answered_by=run.run_id)
     faults = (*run.input.findings, *resumes.faults_of(thread, matched, run.input, run.at, run.mode))
     moved_on = thread._replace(raised=tuple(raised))
     return moved_on, _link(moved_on, matched)._replace(findings=faults)

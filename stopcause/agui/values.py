@@ -189,7 +189,6 @@ class Raised(NamedTuple):
     state: State = State.OPEN
     answer: Entry | None = None
     answered_by: str | None = None  # the run that brought the answer
-    answered_at: datetime | None = None  # when that run began
 
 
 class Thread(NamedTuple):

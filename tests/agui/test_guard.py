@@ -16,9 +16,9 @@ import pytest
 from stopcause.agui import findings, guard_state, inputs, interrupts
 from stopcause.agui.guard import Check, ResumeGuard, refusal
 from stopcause.agui.values import Begun, Interrupt, RunSeen
-from stopcause.agui.words import Channel, Mode
-from stopcause.errors import MissingExtraError, ResumeRefusedError
-from stopcause.receipts.vocabulary import ApprovalKind
+from stopcause.agui.words import Channel, Ending, Mode
+from stopcause.errors import ConfigurationError, MissingExtraError, ResumeRefusedError
+from stopcause.receipts.vocabulary import ApprovalKind, StopCause
 from tests.agui.asking import NOW, asks, given, gives_up, says
 
 ROOT = Path(__file__).parents[2]
@@ -449,3 +449,30 @@ def test_an_interrupt_whose_schema_was_too_large_to_keep_says_so() -> None:
     edited = {"interruptId": "i-1", "status": "resolved", "payload": {"approved": True, "editedArgs": {}}}
     assert names(guard.check(given("t1", "r2", edited), NOW)) == {"SCHEMA_UNREADABLE"}
     assert isinstance(guard.thread("t1").raised[0].interrupt, Interrupt)
+
+
+@pytest.mark.parametrize("is_broken", [True, False])
+def test_what_somebody_saw_was_never_taken_is_open_again_for_any_answer(tmp_path: Path, *, is_broken: bool) -> None:
+    guard = ResumeGuard(tmp_path / "guard.db")
+    guard.saw(asks("t1", "r1", "i-1"))
+    guard.sent(given("t1", "r2", says("i-1", approved=True)))
+    if is_broken:
+        guard.saw(RunSeen("t1", "r2", Mode.SPEC, Ending.TRUNCATED, StopCause.STREAM_TRUNCATED, ended_at=NOW))
+    assert guard.check(given("t1", "r3", says("i-1", approved=False)), NOW).refused
+
+    again = guard.reopen("t1")
+
+    assert again == ("i-1",)
+    assert not ResumeGuard(tmp_path / "guard.db").check(given("t1", "r3", says("i-1", approved=False)), NOW).refused
+    assert guard.answers("t1").missing == ("i-1",)
+    assert guard.reopen("t1") == ()
+
+
+def test_another_word_for_what_to_do_without_the_file_is_an_error_at_once() -> None:
+    with pytest.raises(ConfigurationError, match="on_unreadable must be 'refuse' or 'allow', not 'ignore'"):
+        ResumeGuard(on_unreadable="ignore")  # type: ignore[arg-type]  # what a reader may write
+
+
+def test_a_check_that_passes_is_no_refusal() -> None:
+    with pytest.raises(ValueError, match="is no refusal"):
+        refusal(Check(refused=False, findings=()))
