@@ -107,16 +107,20 @@ class _Auditor:
             if self._also is not None:
                 self._also(each)
             if isinstance(each, Begun):
-                link = self._ledger.begun(each)
+                link = self._ledger.begun(each._replace(at=self._sent(each) or each.at))
                 self._drafts[each.thread_id, each.run_id] = told.begun_records(each, link, self._source())
             else:
                 self._end(each)
 
     def _end(self, run: RunSeen) -> None:
-        link = self._ledger.ended(run)
+        link = self._ledger.ended(run._replace(began_at=self._sent(run) or run.began_at))
         drafts = self._drafts.pop((run.thread_id, run.run_id), [])
         drafts += told.ended_records(run, link, self._source())
         self._told.setdefault(run.thread_id, []).append(Told(run, link, drafts))
+
+    def _sent(self, run: Begun | RunSeen) -> datetime | None:
+        """When its input was sent, by which its answers are judged: in time, or late."""
+        return self._sent_at if run.input is not None else None
 
     def _source(self) -> told.Source:
         """With a clock for streams that tell no time: when their input was sent, or now; a little later each time."""
