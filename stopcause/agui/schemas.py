@@ -1,26 +1,28 @@
 """A payload held against a `responseSchema`: JSON Schema as jsonschema reads it, formats on, and never out of hand.
 
-Schemas are somebody else's. Nothing is ever fetched: a `$ref` that leaves its schema makes it unreadable. Patterns run
-in pydantic-core's linear-time engine, so that none explodes; one that it does not take makes the schema unreadable, and
-so does what asks for more than `MOST_STEPS` evaluations. What comes out is one word: no value, no message.
+Schemas are somebody else's. Nothing is ever fetched: a `$ref` that leaves its schema makes it unreadable, and so does
+what asks for more than `MOST_STEPS` evaluations. Patterns run in pydantic-core's linear-time engine, so that none
+explodes. One that it does not take (zod's of an email looks ahead) is passed over: what breaks the rest of the schema
+is a mismatch, and what does not is unreadable. What comes out is one word: no value, no message.
 
-Needs the extra `agui`. A schema that names its dialect is read by it, any other by Draft 2020-12.
+Needs the extra `agui`. A schema that names its dialect is read by it, any other by the newest that it is valid in.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import Enum
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from pydantic_core import SchemaValidator, core_schema
+from pydantic_core import SchemaError, SchemaValidator, core_schema
 
 from stopcause.agui.values import Json
 from stopcause.errors import MissingExtraError
@@ -38,14 +40,19 @@ _LONGEST_PATTERN = 1_000  # characters
 _LONGEST_MATCHED = 20_000  # that a pattern looks at
 _LONGEST_FORMATTED = 2_000  # that a format looks at: some take the square of it
 
-_DRAFT = "https://json-schema.org/draft/2020-12/schema"
-_CLASSES = {
-    _DRAFT: "Draft202012Validator",
-    "https://json-schema.org/draft/2019-09/schema": "Draft201909Validator",
-    "http://json-schema.org/draft-07/schema": "Draft7Validator",
-    "http://json-schema.org/draft-06/schema": "Draft6Validator",
-    "http://json-schema.org/draft-04/schema": "Draft4Validator",
+_CLASSES = {  # by `$schema`, which is written with http and with https
+    "json-schema.org/draft/2020-12/schema": "Draft202012Validator",
+    "json-schema.org/draft/2019-09/schema": "Draft201909Validator",
+    "json-schema.org/draft-07/schema": "Draft7Validator",
+    "json-schema.org/draft-06/schema": "Draft6Validator",
+    "json-schema.org/draft-04/schema": "Draft4Validator",
 }
+_UNNAMED = tuple(f"json-schema.org/{name}/schema" for name in ("draft/2020-12", "draft-07", "draft-04"))
+_SCHEME = re.compile(r"https?://")
+_TURNS = frozenset({"not", "oneOf", "if", "maxContains"})  # where more that fits may be a mismatch
+_CLASS = r"\[(?:[^\]\\]|\\.)*"
+# A class with what means one thing to JavaScript, and another to Rust.
+_OTHER_CLASS = re.compile(rf"(?:\\.|[^\\\[]|{_CLASS}\])*?{_CLASS}?(?:&&|--|~~|\[)", re.DOTALL)
 
 
 class Held(Enum):
@@ -127,12 +134,12 @@ def hold(schema: Json, payload: Json) -> Held:
 
 
 def _hold(schema: Json, payload: Json) -> Held:
-    validator = _prepared(schema)
+    ready = _prepared(schema)
     try:
         _measure(payload, _LARGEST_PAYLOAD)
     except TypeError:  # made in Python, and no JSON: no schema describes it
         return Held.MISMATCH
-    return Held.FITS if validator.is_valid(payload) else Held.MISMATCH
+    return ready.fits if ready.validator.is_valid(payload) else ready.mismatch
 
 
 def offers_edits(schema: Json) -> bool:
@@ -174,23 +181,34 @@ def _cost(value: Json) -> int:
 # Preparing a schema ---------------------------------------------------------------------------------------------------
 
 
-def _prepared(schema: Json) -> Foreign:
-    """A schema's validator."""
+class _Ready(NamedTuple):
+    """A schema's validator, and what its word is worth: one that passes over a pattern may be sure of a mismatch."""
+
+    validator: Foreign
+    fits: Held = Held.FITS
+    mismatch: Held = Held.MISMATCH
+
+
+def _prepared(schema: Json) -> _Ready:
     _spend()
     try:
         _measure(schema, _LARGEST_SCHEMA)
     except _TooLargeError:
         raise _UnreadableError from None
-    if not isinstance(schema, dict | bool) or (validator := _prepare(json.dumps(schema, sort_keys=True))) is None:
+    if not isinstance(schema, dict | bool) or (ready := _prepare(json.dumps(schema, sort_keys=True))) is None:
         raise _UnreadableError
-    return validator
+    return ready
 
 
 @lru_cache(maxsize=256)
-def _prepare(text: str) -> Foreign:
-    """A validator, or None where the schema cannot be used. What could not be afforded now is not remembered."""
+def _prepare(text: str) -> _Ready | None:
+    """None where the schema cannot be used. What could not be afforded now is not remembered."""
     try:
-        return _validator(json.loads(text))
+        schema = json.loads(text)
+        patterns, names = _look_at(schema)
+        if all(map(_pattern, patterns)):
+            return _Ready(_validator(schema))
+        return _Ready(_validator(schema), Held.UNREADABLE, Held.UNREADABLE if names & _TURNS else Held.MISMATCH)
     except _SpentError:
         raise
     except Exception:  # noqa: BLE001 - whatever a schema that is none makes of its own check
@@ -201,28 +219,28 @@ def _validator(schema: Json) -> Foreign:
     """Ready to be used. Keywords are in order of their names, so that `unevaluated…` comes after what it asks about."""
     from referencing import Registry  # noqa: PLC0415 - of an extra
 
-    _look_at(schema)
-    dialect = schema.get("$schema", _DRAFT) if isinstance(schema, dict) else _DRAFT
-    kind = _kind(dialect.rstrip("#"))
-    if not kind(kind.META_SCHEMA, registry=Registry()).is_valid(schema):
-        raise _UnreadableError
-    return kind(schema, registry=Registry(), format_checker=kind.FORMAT_CHECKER)
+    named = schema.get("$schema") if isinstance(schema, dict) else None
+    for dialect in _UNNAMED if named is None else (_SCHEME.sub("", named, count=1).rstrip("#"),):
+        kind = _kind(dialect)
+        if kind(kind.META_SCHEMA, registry=Registry()).is_valid(schema):
+            return kind(schema, registry=Registry(), format_checker=kind.FORMAT_CHECKER)
+    raise _UnreadableError
 
 
-def _look_at(schema: Json) -> None:
-    """Refuses what would be found only when a payload comes that needs it: references elsewhere, and bad patterns."""
-    names = set()
+def _look_at(schema: Json) -> tuple[set[str], set[str]]:
+    """Its patterns and names. Refuses what would be found only when a payload comes that needs it."""
+    names, patterns = set(), set()
     for name, value in _named(schema):
         names.add(name)
         if name in {"$ref", "$dynamicRef", "$recursiveRef"} and isinstance(value, str) and not value.startswith("#"):
             raise _UnreadableError
         if name == "pattern" and isinstance(value, str):
-            _pattern(value)
+            patterns.add(value)
         elif name == "patternProperties" and isinstance(value, dict):
-            for each in value:
-                _pattern(each)
+            patterns.update(value)
     if {"patternProperties", "unevaluatedProperties"} <= names:  # together they go through Python's own engine
         raise _UnreadableError
+    return patterns, names
 
 
 def _named(schema: Json) -> Iterator[tuple[str, Json]]:
@@ -298,17 +316,22 @@ def _limited(keyword: Keyword) -> Keyword:
 
 
 @lru_cache(maxsize=1024)
-def _pattern(text: str) -> SchemaValidator:
-    """A pattern as the linear-time engine takes it (its program is limited in size); found anywhere in a string."""
-    if len(text) > _LONGEST_PATTERN:
-        raise _UnreadableError
-    return SchemaValidator(core_schema.str_schema(strict=True, pattern=text, regex_engine="rust-regex"))
+def _pattern(text: str) -> SchemaValidator | None:
+    """A pattern as the linear-time engine takes it (its program is limited in size); None where it does not."""
+    if len(text) > _LONGEST_PATTERN or _OTHER_CLASS.match(text):
+        return None
+    try:
+        return SchemaValidator(core_schema.str_schema(strict=True, pattern=text, regex_engine="rust-regex"))
+    except SchemaError:
+        return None
 
 
-def _is_found(pattern: str, text: str) -> bool:
+def _is_found(pattern: str, text: str) -> bool | None:
+    """Anywhere in the text; None where nobody can tell."""
     if len(text) > _LONGEST_MATCHED:
         raise _TooLargeError
-    return _pattern(pattern).isinstance_python(text)
+    read = _pattern(pattern)
+    return None if read is None else read.isinstance_python(text)
 
 
 def _error() -> Foreign:
@@ -318,7 +341,7 @@ def _error() -> Foreign:
 
 
 def _match(_: Foreign, pattern: Json, instance: Json, __: Json) -> Iterator[Foreign]:
-    if isinstance(instance, str) and not _is_found(pattern, instance):
+    if isinstance(instance, str) and _is_found(pattern, instance) is False:
         yield _error()
 
 
@@ -333,7 +356,7 @@ def _pattern_properties(validator: Foreign, patterns: Json, instance: Json, _: J
 def _additional_properties(validator: Foreign, inner: Json, instance: Json, schema: Json) -> Iterator[Foreign]:
     known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
     for name, value in instance.items() if isinstance(instance, dict) else ():
-        if name not in known and not any(_is_found(each, name) for each in patterns):
+        if name not in known and all(_is_found(each, name) is False for each in patterns):
             yield from validator.descend(value, inner)
 
 

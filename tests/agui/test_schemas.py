@@ -248,3 +248,63 @@ def test_nothing_is_raised_whatever_the_schema_and_the_payload(schema: Json, pay
 )
 def test_edits_are_offered_where_the_payload_itself_is_described(schema: Json, expected: bool) -> None:
     assert offers_edits(schema) is expected
+
+
+# Schemas as libraries write them --------------------------------------------------------------------------------------
+
+EMAIL = r"^(?!\.)(?!.*\.\.)([A-Za-z0-9_'+\-\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\-]*\.)+[A-Za-z]{2,}$"
+ZOD_4 = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
+    "type": "object",
+    "properties": {"approved": {"type": "boolean"}, "email": {"type": "string", "format": "email", "pattern": EMAIL}},
+    "required": ["approved"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize(
+    ("payload", "held"),
+    [
+        ({"approved": True, "email": "a@b.example"}, UNREADABLE),  # what is left is fine, and nobody can tell the rest
+        ({}, MISMATCH),
+        ({"approved": "yes"}, MISMATCH),
+        ({"approved": True, "else": 1}, MISMATCH),
+        ({"approved": True, "email": "nobody"}, MISMATCH),  # by its format
+    ],
+)
+def test_one_pattern_that_the_engine_does_not_take_opens_no_door(payload: Json, held: Held) -> None:
+    assert hold(ZOD_4, payload) is held
+
+
+@pytest.mark.parametrize(
+    ("schema", "payload"),
+    [
+        ({"not": {"pattern": "(?=a)b"}}, "x"),
+        ({"oneOf": [{"pattern": "(?=a)b"}, {"type": "string"}]}, "x"),
+        ({"if": {"pattern": "(?=a)b"}, "then": False}, "x"),
+        ({"contains": {"pattern": "(?=a)b"}, "maxContains": 1}, ["x", "y"]),
+        ({"patternProperties": {"(?=a)b": True}, "additionalProperties": False}, {"x": 1}),
+        ({"pattern": "^[a&&b]$"}, "&"),
+        ({"pattern": r"^[^[\]]+$"}, "x"),
+    ],
+)
+def test_a_pattern_that_is_passed_over_makes_no_mismatch(schema: Json, payload: Json) -> None:
+    assert hold(schema, payload) is UNREADABLE
+
+
+@pytest.mark.parametrize("pattern", [r"^\[[a-z]+\]$", r"^[a-z]+--[&]+&&$", r"^[\[a-z]+$"])
+def test_brackets_and_signs_that_mean_the_same_everywhere_are_held(pattern: str) -> None:
+    assert hold({"pattern": pattern}, "9") is MISMATCH
+
+
+@pytest.mark.parametrize(
+    ("schema", "fits", "does_not"),
+    [
+        ({"$schema": "https://json-schema.org/draft-07/schema#", "type": "string"}, "x", 1),
+        ({"type": "array", "items": [{"type": "string"}]}, ["x"], [1]),  # Draft 7, and does not say so
+        ({"type": "number", "minimum": 0, "exclusiveMinimum": True}, 1, 0),  # Draft 4
+    ],
+)
+def test_a_dialect_that_is_written_otherwise_or_not_at_all_is_found(schema: Json, fits: Json, does_not: Json) -> None:
+    assert hold(schema, fits) is FITS
+    assert hold(schema, does_not) is MISMATCH
