@@ -1,11 +1,14 @@
 """AG-UI 1.0: what a stream of events says about why a run stopped, and what its thread waits for.
 
-    bytes -> reader -> lifecycle -> RunSeen -> ledger -> Thread, and records for the classifier
-                                                 `-> guard: may this resume be sent?
+    bytes   parsing, frames, reader: events of bytes.  inputs: what was asked
+    runs    lifecycle: the state machine of a stream.  course: what a run did so far, with `items` (what is open),
+            `chunks`, `shapes` (fields and types).  closing: its end, with `endings`, `interrupts`, `promises`, `modes`
+    threads ledger: what becomes of interrupts, with `resumes` (which answer answers what), `gated` (which calls ran)
+            and `turns` (the steps of a run's end).  told: records of both.  verdicts: the classifier's word on them
+    answers guard: may this be sent, with `guard_rules`, `guard_state` (its file), `schemas`, `given`.  answers: builds
+            a list that may be.  producer: what an agent may do with what it gets
+    taps    tap, with `tap_held`: streams as they pass.  tap_asgi, tap_httpx: where
 
-`reader` makes events of bytes, `lifecycle` runs of events, `ledger` threads of runs; `told` makes records of both.
-`guard` is the consumer's duty before it sends, `producer` the agent's when it receives, `tap` watches both pass.
-Values are in `values`, closed lists in `words`, what can be found and whose fault it is in `findings`.
-
-Everything here is a reader of other people's streams: it keeps no content, and `ag-ui-protocol` is not needed.
+`values`, `words`, `findings`, `ids` and `times` are everybody's. All of it reads other people's streams: it keeps no
+content, and needs no SDK.
 """
