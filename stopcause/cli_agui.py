@@ -28,6 +28,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Read AG-UI streams: why runs stopped, and what threads wait for.",
 )
+_PIPED = "standard input"
 
 
 @app.command("audit", cls=Command)
@@ -52,7 +53,7 @@ def audit(  # noqa: PLR0913 - one argument an option
 
     judged_by, at = shared.policy_of(policy), options.time_of(now) or shared.clock()
     audits, faults = _audits(files, judged_by, at)
-    views = [audit_file_view(name, each) for name, each in audits.items()]
+    views = [audit_file_view(_PIPED if name == "-" else name, each) for name, each in audits.items()]
     screen = shared.screen_for(output, utc=utc)
     screen.show(
         lambda pen: screens.audit_screen(views, at, pen, everything=everything), lambda: screens.audit_objects(views)
@@ -86,7 +87,7 @@ def check(
 
     at = options.time_of(now) or shared.clock()
     content = shared.standard_input("agui check --input").read() if given == "-" else read_bytes(Path(given))
-    checked = check_files(files, "standard input" if given == "-" else given, content, at)
+    checked = check_files(files, _PIPED if given == "-" else given, content, at)
     view = check_view(checked)
     screen = shared.screen_for(output)
     screen.show(lambda pen: screens.check_screen(view, pen), lambda: [screens.check_object(view)])
@@ -120,7 +121,7 @@ def _audit(name: str, policy: Policy | None, now: datetime) -> Audit:
     from stopcause.pipeline.agui import audit_file, audit_stream
 
     if name == "-":
-        return audit_stream(shared.standard_input("agui audit"), "standard input", policy, now)
+        return audit_stream(shared.standard_input("agui audit"), _PIPED, policy, now)
     return audit_file(Path(name), policy, now)
 
 

@@ -111,7 +111,7 @@ CARDS = (
     Card("R64", "ANSWER_FATE_UNKNOWN", A, WARN, "an answer was sent and its stream broke off"),
     Card("R64", "ANSWER_UNDER_WAY", A, NOTE, "an answer was sent, and its run has not ended"),
     Card("R65", "GUARD_STATE_UNREADABLE", C, MUST, "what the guard knew cannot be read: nothing can be checked"),
-    Card("R65", "INPUT_UNREADABLE", C, MUST, "this is no RunAgentInput"),
+    Card("R65", "INPUT_UNREADABLE", C, MUST, "this is no RunAgentInput: it needs threadId and runId"),
     # The answers, once they were received
     Card("R70", "UNRECOGNISED_ENTRY", P, NOTE, "an answer to something that was not asked: passed over"),
     Card("R70", "UNRECOGNISED_ENTRY_FAILED_RUN", P, SHOULD, "an answer to something that was not asked failed the run",
