@@ -16,8 +16,8 @@ from typing import TypeVar
 from stopcause.agui.findings import Finding, found
 from stopcause.agui.ids import word_or_none
 from stopcause.agui.parsing import read_json, whole
+from stopcause.agui.shapes import key_of, name_of
 from stopcause.agui.values import Entry, Input, Json
-from stopcause.receipts.identifiers import display_name
 
 _T = TypeVar("_T")
 
@@ -54,7 +54,7 @@ def read_input(value: Json) -> Input | None:
         protocol_version=word_or_none(_get(value, "protocolVersion")),
         resume=_resume(_get(value, "resume"), findings),
         legacy_answer=_legacy_answer(value),
-        tools=frozenset(filter(None, map(_tool, _capped(_list(value, "tools"), "tools", findings)))),
+        tools=frozenset(filter(None, map(_own_tool, _capped(_list(value, "tools"), "tools", findings)))),
         calls={call: tool for call, tool in calls.items() if call not in answered},
         answered=answered,
         findings=tuple(findings),
@@ -161,9 +161,14 @@ def _results(messages: list[Json]) -> Iterator[str]:
             yield call_id
 
 
-def _tool(value: Json) -> str | None:
+def _own_tool(value: Json) -> str | None:
+    """As it is called: it is only held against calls."""
     name = _text(value, "name")
-    return None if name is None else display_name(name)
+    return None if name is None else key_of(name)
+
+
+def _tool(value: Json) -> str | None:
+    return name_of(_text(value, "name"))
 
 
 # Values of any shape -------------------------------------------------------------------------------------------------

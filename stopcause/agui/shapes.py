@@ -215,8 +215,11 @@ def key_of(name: str) -> str:
 
 
 def name_of(text: str | None) -> str | None:
-    """A tool's or a model's name, where it can be one. What is far too long is not even looked at, nor remembered."""
-    return display_name(text) if text is not None and len(text) <= _LONGEST_ID else None
+    """A tool's or a model's name, where it is one as it stands: what has spaces may be anything that people write.
+
+    What is far too long is not even looked at, nor remembered.
+    """
+    return text if text is not None and len(text) <= _LONGEST_ID and display_name(text) == text else None
 
 
 def shortened(value: Mapping[str, Json], shape: Shape) -> Mapping[str, Json]:

@@ -105,8 +105,8 @@ def test_what_counts_is_read_and_no_content(value: dict[str, Any]) -> None:
         run_id="r1",
         parent_run_id="r0",
         protocol_version="1.0",
-        tools=frozenset({"show_chart", "confirm"}),
-        calls={"c2": "send_mail", "c3": None},
+        tools=frozenset({"show chart", "confirm"}),
+        calls={"c2": None, "c3": None},
         answered=frozenset({"c1"}),
     )
     assert seen.resume is not None

@@ -399,6 +399,32 @@ def test_no_byte_of_what_people_wrote_is_told() -> None:
     assert all(is_identifier(each["run_id"]) for each in drafts)
 
 
+def test_words_with_spaces_are_no_name_of_a_tool_or_a_model() -> None:
+    """Underscores would make one of them that every reader takes."""
+    words = f"{MARK} tell nobody"
+    calls = [{"id": "tc-2", "type": "function", "function": {"name": words, "arguments": "{}"}}]
+    asks = [{"id": f"i-{n}", "reason": "tool_call", "toolCallId": f"tc-{n}"} for n in (1, 2)]
+    events = [
+        {"type": "RUN_STARTED", "threadId": "t1", "runId": "r1", "protocolVersion": "1.0"},
+        {"type": "TOOL_CALL_START", "toolCallId": "tc-1", "toolCallName": words},
+        {"type": "TOOL_CALL_END", "toolCallId": "tc-1"},
+        {
+            "type": "RUN_FINISHED",
+            "threadId": "t1",
+            "runId": "r1",
+            "outcome": {"type": "interrupt", "interrupts": asks},
+            "usage": [{"model": words, "inputTokens": 1}],
+        },
+    ]
+    messages = [{"id": "m1", "role": "assistant", "toolCalls": calls}]
+    given = {"threadId": "t1", "runId": "r1", "messages": messages}
+
+    drafts = list(drafts_of([{"input": given, "events": events}], Source(now=NOON)))
+
+    assert len(drafts) == 2
+    assert MARK not in json.dumps(drafts)
+
+
 def test_no_route_is_asked_for_what_no_name_fits() -> None:
     asked_for: list[tuple[object, object, object]] = []
 
