@@ -184,14 +184,17 @@ def progress_at(useful: Sequence[datetime], stop: model.RunStopped | None, skew:
 def silence(own: AttemptRecords, stop: model.RunStopped | None) -> timedelta | None:
     """For how long a stream had given no sign when it ended; None where no sign is known, or it is no stream's end.
 
-    A sign is a record, and what the receipt says of progress: bytes count here, since silence is what is asked for.
+    A sign is a record, and what the receipt says of progress: bytes count here, since silence is what is asked for. So
+    it is only known of a run that was seen to give some: a start, or the last tool's result, says nothing of bytes.
     """
     if stop is None or stop.boundary is not vocabulary.Boundary.EVENT_STREAM:
+        return None
+    if not any(isinstance(each, model.RunProgress) for each in own.records):
         return None
     signs = [each.at for each in own.records if isinstance(each, _SIGNS) and each.at <= stop.at]
     if stop.progress is not None and stop.progress.last_at is not None:
         signs.append(min(stop.progress.last_at, stop.at))
-    return stop.at - max(signs) if signs else None
+    return stop.at - max(signs, default=stop.at)
 
 
 _SIGNS = model.RunStarted | model.RunProgress

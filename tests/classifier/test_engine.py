@@ -196,6 +196,25 @@ def test_what_an_engine_cut_off_waits_no_more() -> None:
     assert judge(asked, cut_off).verdict == "STUCK"
 
 
+def test_silence_is_only_known_of_a_stream_that_was_seen_to_give_signs() -> None:
+    """A start and a tool's result say nothing of the bytes that came after them."""
+    start = record("run.started", 0, boundary="event_stream")
+    ends = stop("stream_truncated", 600, boundary="event_stream", progress={"made": True, "last_at": start["at"]})
+    sign = record("run.progress", 1, sign="output")
+
+    assert judge(start, ends).verdict == "UNCERTAIN"
+    assert judge(start, sign, ends).verdict == "STUCK"
+
+
+@pytest.mark.parametrize(("cause", "verdict"), [("natural", "WAITING"), ("self_reported_failure", "FAILED")])
+def test_only_an_end_that_an_error_brought_overtakes_a_wait(cause: str, verdict: str) -> None:
+    """A finish that names an error beside it contradicts itself: it takes no question back."""
+    asks = stop("approval_pending", 10, boundary="event_stream", approvals=[ROUTED])
+    goes_on = stop(cause, 20, boundary="event_stream", error={"code": "x"})
+
+    assert judge(asks, goes_on).verdict == verdict
+
+
 def test_opposite_decisions_are_a_finding_and_the_later_one_holds() -> None:
     def decided(second: int, decision: str, actor: str) -> dict[str, Any]:
         word = {"approval_id": "a1", "state": "decided", "decision": decision, "actor": actor}
