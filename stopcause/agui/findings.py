@@ -102,7 +102,7 @@ CARDS = (
     Card("R57", "CANCELLED_PAYLOAD", C, NOTE, "an answer that gives up carries a payload"),
     Card("R58", "RESUME_NOTHING_OPEN", C, MUST, "answers, and nothing is open"),
     Card("R59", "PAYLOAD_SCHEMA_MISMATCH", C, SHOULD, "the payload does not fit responseSchema"),
-    Card("R59", "SCHEMA_UNREADABLE", P, WARN, "a responseSchema that cannot be used: no payload is held against it"),
+    Card("R59", "SCHEMA_UNREADABLE", P, WARN, "a responseSchema, or a pattern in it, that cannot be used: nothing is held against it"),
     Card("R59", "PAYLOAD_TOO_LARGE", C, SHOULD, "a payload too large to be held against responseSchema"),
     Card("R61", "RESERVED_KEY", C, MUST, "an answer's metadata uses the key `ag-ui`"),
     Card("R62", "EDITS_NOT_OFFERED", C, MUST, "editedArgs, and the schema does not offer edits"),
