@@ -198,11 +198,13 @@ class Turn:
             self._find("REINTERRUPT_LOOP", *(each.interrupt.id for each in after.open()))
 
     def link(self, link: Link) -> Link:
-        """The whole of how the run hangs in its thread: what it took up by an answer, or by asking again. Last."""
-        answered = [self.raised[n] for n in self.sent]
-        taken_up = [each for each in answered if each.state is not State.OPEN]
-        taken_up += [self.raised[n] for n in (*self.evidence.presumed, *self.moved)]
-        resumed = link.resumes_run_id or next((each.run_id for each in reversed(taken_up)), None)
+        """The whole of how the run hangs in its thread: what it took up by an answer, or by asking again. Last.
+
+        Of several runs whose questions it took up it names one: the last that asked.
+        """
+        answered = [n for n in self.sent if self.raised[n].state is not State.OPEN]
+        taken_up = [self.raised[n] for n in sorted({*answered, *self.evidence.presumed, *self.moved})]
+        resumed = link.resumes_run_id or (taken_up[-1].run_id if taken_up else None)
         return Link(
             resumes_run_id=resumed,
             answers=tuple(dict.fromkeys(each.interrupt.id for each in taken_up if each.run_id == resumed)),

@@ -445,3 +445,15 @@ def test_a_thousand_interrupts_move_together() -> None:
 
     assert len(ledger.threads[THREAD].open()) == 1_000
     assert all(each.state in (State.OPEN, State.MOVED) for each in ledger.threads[THREAD].raised)
+
+
+def test_of_several_runs_that_it_asks_for_again_a_run_takes_up_the_last() -> None:
+    """The other one was lost, and a store knows that nothing resumes it."""
+    _, links = after(
+        run("r1", asks=(asked("i-1", "tc-1"),)),
+        run("r2", asks=(asked("i-2", "tc-2"),)),
+        run("r3", asks=(asked("i-2", "tc-2"), asked("i-1", "tc-1"))),
+    )
+
+    assert links[1].lost == (("r1", "i-1"),)
+    assert (links[2].resumes_run_id, links[2].answers) == ("r2", ("i-2",))
