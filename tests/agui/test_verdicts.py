@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -262,6 +263,25 @@ def test_a_store_that_has_the_records_counts_what_a_thread_waits_for(path: Path)
         records = [codec.read_value(draft) for each in runs for draft in each.drafts]
 
         assert sorted(open_in_store(records, policy, now)) == sorted((w.run_id, w.interrupt_id) for w in thread.open)
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.stem)
+def test_a_store_says_of_each_run_what_an_audit_says(path: Path) -> None:
+    """But for a wait that a later run takes over by asking again. A run that is tried again is a tap's to number."""
+    case = json.loads(path.read_text("utf-8"))
+    policy, now = policy_from_mapping(case.get("policy")), parse_time(case["now"])
+    ledger, told = history(case)
+    records = [codec.read_value(draft) for runs in told.values() for each in runs for draft in each.drafts]
+    in_store = {each.run_id: each for each in engine.judge_all(records, policy, now)}  # type: ignore[arg-type]
+    inputs = Counter(each["input"]["runId"] for each in case["exchanges"] if each.get("input"))
+
+    for thread_id, runs in told.items():
+        for run_seen, _, verdict in judge_thread(ledger.threads[thread_id], runs, policy, now)[0]:
+            if verdict is None or inputs[run_seen.run_id] > 1:
+                continue
+            same = in_store[verdict.run_id]
+            if same.reason != "answered" or verdict.verdict not in (VerdictName.WAITING, VerdictName.WAITING_UNROUTED):
+                assert (same.verdict, same.reason) == (verdict.verdict, verdict.reason)
 
 
 @given(HISTORIES)
