@@ -20,7 +20,8 @@ from typing import NamedTuple
 
 from stopcause.agui import resumes, schemas
 from stopcause.agui.findings import CARDS, Finding, found
-from stopcause.agui.resumes import CANCELLED, RESOLVED, Matched
+from stopcause.agui.resumes import Matched
+from stopcause.agui.schema_budget import one_budget
 from stopcause.agui.schemas import Held
 from stopcause.agui.values import Entry, Input, Interrupt, Json, Raised, Thread
 from stopcause.agui.words import Channel, State
@@ -55,7 +56,7 @@ class Asked(NamedTuple):
 def findings_of(asked: Asked) -> tuple[Finding, ...]:
     """Each once, with all ids that it is about, after what is wrong with the input's own shape."""
     ids: dict[str, dict[str, None]] = defaultdict(dict)
-    with schemas.one_budget():
+    with one_budget():
         for name, each in _faults(asked._replace(given=without_old_channel(asked.thread, asked.given))):
             ids[name].update({each: None} if each else {})
     ordered = sorted(ids, key=_ORDER.__getitem__)
@@ -104,7 +105,7 @@ def _coverage(asked: Asked, matched: Matched) -> Iterator[Fault]:
 
 def _unrecognised(asked: Asked, matched: Matched) -> Iterator[Fault]:
     """Answers to something that this thread does not ask. One that is malformed is no answer, and is said to be so."""
-    malformed = {entry.id for entry in asked.given.resume or () if entry.status not in (RESOLVED, CANCELLED)}
+    malformed = {entry.id for entry in asked.given.resume or () if entry.status not in ANSWERS}
     unknown = [each for each in matched.unknown if each not in malformed]
     yield from (("RESUME_STALE_ID", each) for each in matched.stale)
     for each in unknown:

@@ -20,10 +20,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from stopcause.agui import guard_rules, interrupts, resumes, schemas
+from stopcause.agui import guard_rules, interrupts, resumes
 from stopcause.agui.findings import Finding, found
 from stopcause.agui.given import Given, aware, plain, read_given
-from stopcause.agui.resumes import CANCELLED, RESOLVED
+from stopcause.agui.schema_budget import one_budget
 from stopcause.agui.values import Entry, Interrupt, Json
 from stopcause.agui.words import Mode
 from stopcause.receipts.vocabulary import ApprovalKind, Decision
@@ -158,7 +158,7 @@ def receive(
     if given is None:
         return Received({}, (), (), Refusal("INTERRUPT_RESUME_ERROR"), (found("INPUT_UNREADABLE", mode=mode),))
     reception = _Reception(_open(asked), given, mode, aware(now), dict(taken or {}))
-    with schemas.one_budget():
+    with one_budget():
         return reception.received(refuses_uncovered=on_uncovered == "refuse")
 
 
@@ -191,7 +191,7 @@ class _Reception(NamedTuple):
         known = self.given.input
         if known.legacy_answer is not None and not known.resume and self.mode is Mode.LEGACY_CUSTOM:
             return tuple(known.legacy_answer._replace(id=each) for each in self.asked)
-        return tuple(each for each in known.resume or () if each.status in (RESOLVED, CANCELLED))
+        return tuple(each for each in known.resume or () if each.status in ANSWERS)
 
     def _entries(self) -> tuple[Entry, ...]:
         """One for each interrupt: the first."""

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stopcause.agui.schemas import Held, hold, offers_edits, one_budget
+from stopcause.agui.schema_budget import one_budget
+from stopcause.agui.schemas import Held, hold, offers_edits
 from tests.support.laws import tried_on
 
 Json = Any
