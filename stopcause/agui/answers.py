@@ -15,10 +15,9 @@ from typing import Literal, Self
 from stopcause.agui import guard_rules, resumes, schemas
 from stopcause.agui.findings import found
 from stopcause.agui.inputs import digest_of
-from stopcause.agui.resumes import CANCELLED, RESOLVED
 from stopcause.agui.schemas import Held
 from stopcause.agui.values import Entry, Interrupt, Json, Thread
-from stopcause.agui.words import Channel, Level
+from stopcause.agui.words import CANCELLED, RESOLVED, Channel, Level
 from stopcause.errors import ResumeRefusedError
 from stopcause.receipts.vocabulary import ApprovalKind
 

@@ -13,11 +13,9 @@ from typing import NamedTuple
 from stopcause.agui import resumes
 from stopcause.agui.findings import Finding, found
 from stopcause.agui.values import Interrupt, Raised, Result, RunSeen, Thread
-from stopcause.agui.words import State
+from stopcause.agui.words import UNANSWERED, UNSETTLED, State
 
 _NOBODY: Mapping[int, State] = {}
-_ASKS = frozenset({State.OPEN, State.LOST})
-_UNDECIDED = _ASKS | {State.SENT, State.UNKNOWN}
 
 
 class Evidence(NamedTuple):
@@ -63,9 +61,9 @@ def read_results(thread: Thread, run: RunSeen, matched: resumes.Matched) -> Evid
     if not new:
         return Evidence(before=thread.results)
     came = tuple(_came_back(thread, run, new))
-    open_ones = [each for each in came if each.raised.state in _ASKS]
+    open_ones = [each for each in came if each.raised.state in UNANSWERED]
     is_known = run.input is not None
-    answered = [each for each in came if each.raised.answer is not None and each.raised.state not in _ASKS]
+    answered = [each for each in came if each.raised.answer is not None and each.raised.state not in UNANSWERED]
     allowed = [each for each in answered if _is_allowed(each.raised)]
     states = {each.place: State.BYPASSED if is_known else State.CLOSED for each in open_ones}
     states |= {each.place: State.CLOSED for each in answered if each.raised.state is not State.BYPASSED}
@@ -116,7 +114,7 @@ def _came_back(thread: Thread, run: RunSeen, new: tuple[Result, ...]) -> Iterato
     last = {call: each.run_id for _, each, call in asked}
     for place, each, call in asked:
         if each.run_id == last[call]:
-            is_first = each.state in _UNDECIDED or call not in before
+            is_first = each.state in UNSETTLED or call not in before
             yield _Came(place, each, is_first, call in events and call in events_before)
 
 
@@ -129,7 +127,7 @@ def _findings(
 ) -> Iterator[Finding]:
     name = "ACTION_ON_UNRECOGNISED_ANSWER" if matched.is_unrecognised else "ACTION_WITHOUT_ANSWER"
     given_up = [
-        each for each in came if each.is_first and each.raised.state not in _ASKS and not _is_allowed(each.raised)
+        each for each in came if each.is_first and each.raised.state not in UNANSWERED and not _is_allowed(each.raised)
     ]
     groups = (
         (name, unasked),

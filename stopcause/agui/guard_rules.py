@@ -24,7 +24,7 @@ from stopcause.agui.resumes import Matched
 from stopcause.agui.schema_budget import one_budget
 from stopcause.agui.schemas import Held
 from stopcause.agui.values import Entry, Input, Interrupt, Json, Raised, Thread
-from stopcause.agui.words import Channel, State
+from stopcause.agui.words import ANSWERS, CANCELLED, Channel, State
 
 _UNDER_WAY = {State.SENT: "ANSWER_UNDER_WAY", State.UNKNOWN: "ANSWER_FATE_UNKNOWN"}
 _HELD = {

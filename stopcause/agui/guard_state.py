@@ -25,7 +25,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from stopcause.agui.values import Entry, Interrupt, Raised, Result, Thread
-from stopcause.agui.words import State
+from stopcause.agui.words import UNSETTLED
 
 _VERSION = 1
 _APPLICATION = 0x5354_4F50  # "STOP"
@@ -34,7 +34,6 @@ _KEPT_S = 30 * 86_400  # a settled thread
 _MOST_SETTLED = 100_000
 _LARGEST = 1 << 20  # bytes of a thread, with its schemas
 _COUNTED_EACH = 256  # writes: counting rows takes a while
-_UNSETTLED = frozenset({State.OPEN, State.SENT, State.UNKNOWN, State.LOST})
 
 _TABLES = """
 CREATE TABLE thread (
@@ -128,7 +127,7 @@ class GuardState:
 
     def _write(self, db: sqlite3.Connection, thread: Thread) -> None:
         now = int(time.time())
-        is_open = any(each.state in _UNSETTLED for each in thread.raised)
+        is_open = any(each.state in UNSETTLED for each in thread.raised)
         key, body = _key(thread.id), _small(thread)
         db.execute("DELETE FROM thread WHERE id = ?", (key,))
         row = (key, body, _seal(key, body, int(is_open), now), int(is_open), now)

@@ -18,11 +18,11 @@ from stopcause.agui.ids import word_or_none
 from stopcause.agui.parsing import read_json, whole
 from stopcause.agui.shapes import key_of, name_of
 from stopcause.agui.values import Entry, Input, Json
+from stopcause.agui.words import ANSWERS, RESOLVED
 
 _T = TypeVar("_T")
 
 MOST = 10_000  # answers, tools, messages, calls and results of an input; more are passed over, of messages the oldest
-_STATUSES = frozenset({"resolved", "cancelled"})
 _NO_STATUS = "unreadable"
 _RESERVED = "ag-ui"
 _NO_JSON = "\x00"  # in place of the JSON of what has none; no JSON begins so
@@ -104,7 +104,7 @@ def _entry(value: Json, place: str, findings: list[Finding]) -> Entry | None:
         findings.append(found("ENTRY_MALFORMED", place))
         return None
     status, metadata = value.get("status"), value.get("metadata", {})
-    if not isinstance(status, str) or status not in _STATUSES or not isinstance(metadata, dict):
+    if not isinstance(status, str) or status not in ANSWERS or not isinstance(metadata, dict):
         findings.append(found("ENTRY_MALFORMED", interrupt_id))
     if isinstance(metadata, dict) and _RESERVED in metadata:
         findings.append(found("RESERVED_KEY", interrupt_id))
@@ -127,7 +127,7 @@ def _answer(interrupt_id: str, status: str, holder: dict[str, Json]) -> Entry:
 
 def _legacy_answer(value: Json) -> Entry | None:
     answer = legacy_payload(value)
-    return None if answer is None else _answer("", "resolved", {"payload": answer})
+    return None if answer is None else _answer("", RESOLVED, {"payload": answer})
 
 
 def legacy_payload(value: Json) -> Json:

@@ -14,9 +14,9 @@ from itertools import islice
 
 from stopcause.agui import resumes
 from stopcause.agui.findings import found
-from stopcause.agui.turns import UNSETTLED, Turn
+from stopcause.agui.turns import Turn
 from stopcause.agui.values import Begun, Link, RunSeen, Thread
-from stopcause.agui.words import Ending, State
+from stopcause.agui.words import UNSETTLED, Ending, State
 
 _MOST_THREADS = 10_000
 _LOOKED_AT = 64  # of the quietest threads, for one that waits for nothing

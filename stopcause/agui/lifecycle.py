@@ -20,11 +20,10 @@ from stopcause.agui.frames import Event, Unreadable
 from stopcause.agui.inputs import read_input
 from stopcause.agui.modes import mode_of, read_version
 from stopcause.agui.shapes import EVENTS
-from stopcause.agui.values import Begun, Input, RunSeen
+from stopcause.agui.values import UNNAMED, Begun, Input, RunSeen
 from stopcause.agui.words import Ending
 
 Said: TypeAlias = tuple[Begun | RunSeen, ...]
-UNNAMED = "unnamed"  # a thread or a run of which nobody says what it is called
 _HTTP_OK = range(200, 300)
 _ENDS = frozenset({"RUN_FINISHED", "RUN_ERROR"})
 _MOST_TYPES = 16

@@ -25,7 +25,7 @@ from stopcause.agui.findings import Finding, found
 from stopcause.agui.given import Given, aware, plain, read_given
 from stopcause.agui.schema_budget import one_budget
 from stopcause.agui.values import Entry, Interrupt, Json
-from stopcause.agui.words import Mode
+from stopcause.agui.words import ANSWERS, CANCELLED, RESOLVED, Mode
 from stopcause.receipts.vocabulary import ApprovalKind, Decision
 
 _NEEDS_A_YES = frozenset({ApprovalKind.TOOL_CALL, ApprovalKind.CONFIRMATION})

@@ -14,13 +14,11 @@ from typing import NamedTuple
 
 from stopcause.agui.findings import Finding, found
 from stopcause.agui.values import Decided, Entry, Input, Interrupt, Raised, Thread
-from stopcause.agui.words import Channel, Mode, State
+from stopcause.agui.words import ANSWERS, CANCELLED, RESOLVED, UNANSWERED, UNDER_WAY, Channel, Mode, State
 from stopcause.receipts.vocabulary import ApprovalKind, Decision
 
-RESOLVED, CANCELLED = "resolved", "cancelled"
 ALLOWS = frozenset({Decision.APPROVED, Decision.EDITED, Decision.ANSWERED})
-_ASKS = frozenset({State.OPEN, State.LOST})
-_WAS_ANSWERED = frozenset({State.SENT, State.UNKNOWN, State.CLOSED})
+_WAS_ANSWERED = UNDER_WAY | {State.CLOSED}
 
 
 class Matched(NamedTuple):
@@ -120,10 +118,10 @@ class _How(Enum):
 
 
 def _how(thread: Thread, place: int | None, entry: Entry, run_id: str, at: datetime | None) -> _How:
-    if place is None or entry.status not in (RESOLVED, CANCELLED):
+    if place is None or entry.status not in ANSWERS:
         return _How.UNKNOWN
     each = thread.raised[place]
-    if each.state in _ASKS:
+    if each.state in UNANSWERED:
         return _How.TAKEN if each.run_id == thread.paused_run else _How.STALE
     if each.answered_by == run_id:  # if it broke off, this is its second try
         return _How.TAKEN if each.state is State.UNKNOWN else _How.OWN
@@ -131,9 +129,8 @@ def _how(thread: Thread, place: int | None, entry: Entry, run_id: str, at: datet
         return _How.STALE
     if not is_same(each.answer, entry):
         return _How.TAKEN if _gives_up_late(each, entry, at) else _How.CHANGED
-    return (
-        _How.REPEATED if each.state is State.CLOSED else _How.TAKEN
-    )  # it may never have arrived: it is this run's now
+    # One that is not closed may never have arrived: it is this run's now.
+    return _How.REPEATED if each.state is State.CLOSED else _How.TAKEN
 
 
 def _gives_up_late(raised: Raised, entry: Entry, at: datetime | None) -> bool:
@@ -156,7 +153,7 @@ class _Places:
         self._earlier: dict[str, int] = {}
         self.open: list[int] = []
         for place, each in enumerate(thread.raised):
-            if each.answered_by == run_id and each.state not in _ASKS:
+            if each.answered_by == run_id and each.state not in UNANSWERED:
                 self._own[each.interrupt.id] = place
             home = self._paused if each.run_id == thread.paused_run else self._earlier
             home[each.interrupt.id] = place
@@ -199,7 +196,7 @@ def _by_messages(thread: Thread, run_id: str, given: Input) -> Iterator[Entry]:
     for each in thread.raised:
         if each.interrupt.channel is not Channel.TOOL or each.interrupt.tool_call_id not in given.answered:
             continue
-        if each.answered_by == run_id or (each.run_id == thread.paused_run and each.state in _ASKS):
+        if each.answered_by == run_id or (each.run_id == thread.paused_run and each.state in UNANSWERED):
             yield Entry(each.interrupt.id, RESOLVED, "", has_payload=True)
 
 
@@ -237,7 +234,7 @@ def is_expired(interrupt: Interrupt, at: datetime | None) -> bool:
 
 def _is_sent_again(raised: Raised, entry: Entry, run_id: str) -> bool:
     """Whether another run had sent the same, and nobody knows what became of it."""
-    if raised.state not in (State.SENT, State.UNKNOWN) or raised.answer is None:
+    if raised.state not in UNDER_WAY or raised.answer is None:
         return False
     return raised.answered_by != run_id and is_same(raised.answer, entry)
 

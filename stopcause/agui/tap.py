@@ -23,10 +23,10 @@ from stopcause.agui.guard_state import GuardState, StateError
 from stopcause.agui.ids import safe
 from stopcause.agui.inputs import read_input
 from stopcause.agui.ledger import Ledger
-from stopcause.agui.lifecycle import UNNAMED, Watch
+from stopcause.agui.lifecycle import Watch
 from stopcause.agui.tap_held import Held
 from stopcause.agui.turns import FREES_ITS_ID
-from stopcause.agui.values import Begun, Input, Json, Link, RunSeen, Thread
+from stopcause.agui.values import UNNAMED, Begun, Input, Json, Link, RunSeen, Thread
 from stopcause.agui.words import Ending
 from stopcause.receipts import capture, process
 from stopcause.receipts.faults import fault_of, provider_cause

@@ -11,11 +11,10 @@ from collections.abc import Iterator, Mapping
 from stopcause.agui import resumes
 from stopcause.agui.findings import Finding, found
 from stopcause.agui.gated import Evidence, read_results
-from stopcause.agui.values import NOTHING, Decided, Interrupt, Link, Raised, RunSeen, Thread
-from stopcause.agui.words import Ending, State
+from stopcause.agui.values import NOTHING, UNNAMED, Decided, Interrupt, Link, Raised, RunSeen, Thread
+from stopcause.agui.words import UNANSWERED, UNDER_WAY, UNSETTLED, Ending, State
 from stopcause.receipts.vocabulary import WAITING, StopCause
 
-UNNAMED = "unnamed"  # what a run is called that nobody gives an id: any number of them
 LOOP = 3  # as many runs that end alike are one that goes round
 _MOST_RUNS = 64  # that are remembered as counted
 _MOST_ASKING = 8  # runs whose settled interrupts are kept
@@ -26,9 +25,6 @@ _FAILED = frozenset({Ending.ERROR, Ending.REFUSED})
 # One that was refused never began, and one that broke off may be tried again.
 FREES_ITS_ID = frozenset({Ending.REFUSED, Ending.TRUNCATED})
 _BROKEN = frozenset({Ending.TRUNCATED, Ending.REJECTED})
-_ASKS = frozenset({State.OPEN, State.LOST})
-_SENT = frozenset({State.SENT, State.UNKNOWN})
-UNSETTLED = frozenset({State.OPEN, State.LOST, State.SENT, State.UNKNOWN})
 
 
 class Turn:
@@ -219,12 +215,12 @@ class Turn:
     def _decided(self) -> Iterator[Decided]:
         """The answers that this run shows to be taken, whichever run brought them: one may have broken off before."""
         for was, each in zip(self.before.raised, self.raised, strict=False):
-            if each.state is State.CLOSED and was.state in _SENT and each.answer is not None:
+            if each.state is State.CLOSED and was.state in UNDER_WAY and each.answer is not None:
                 yield resumes.decided(each, each.answer)
 
 
 def _is_under_way(raised: Raised, run_id: str) -> bool:
-    return raised.answered_by == run_id and raised.state in (State.SENT, State.UNKNOWN)
+    return raised.answered_by == run_id and raised.state in UNDER_WAY
 
 
 def asks(run: RunSeen) -> bool:
@@ -266,7 +262,7 @@ class _Origins:
                 self._by_id[each.interrupt.id] = place
             elif each.state is State.CLOSED and each.answered_by == run_id:
                 self._answered[each.interrupt.id] = place
-            if each.state in _ASKS and each.interrupt.tool_call_id is not None:
+            if each.state in UNANSWERED and each.interrupt.tool_call_id is not None:
                 self._by_call[each.interrupt.tool_call_id] = place
 
     def of(self, interrupt: Interrupt) -> int | None:

@@ -16,6 +16,7 @@ from stopcause.receipts.vocabulary import ApprovalKind, Decision, StopCause
 
 Json = Any  # what a JSON document holds: checked when it is read
 NOTHING: Mapping[str, Any] = {}
+UNNAMED = "unnamed"  # a thread or a run of which nobody says what it is called: any number of them
 
 
 class Interrupt(NamedTuple):

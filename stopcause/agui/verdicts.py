@@ -18,7 +18,7 @@ from stopcause.agui.ids import resume_token, safe
 from stopcause.agui.told import Draft
 from stopcause.agui.turns import LOOP, asks
 from stopcause.agui.values import Link, Raised, RunSeen, Thread
-from stopcause.agui.words import State
+from stopcause.agui.words import UNANSWERED, State
 from stopcause.classifier import engine, fold
 from stopcause.classifier.approvals import KEEPS_WAITING, Status, Wait
 from stopcause.classifier.policy import Policy
@@ -26,7 +26,6 @@ from stopcause.classifier.verdict import Missing, Verdict, VerdictName
 from stopcause.receipts import codec, mending, model
 from stopcause.receipts.vocabulary import Kind
 
-_OPEN = frozenset({State.OPEN, State.LOST})
 _LINKS = ("resumes_run_id", "answers")
 
 
@@ -160,7 +159,7 @@ class _Seen:
     def __init__(self, thread: Thread, waits: Mapping[str, tuple[Wait, ...]], judged: Sequence[Judged]) -> None:
         self._thread, self._judged = thread, judged
         self._waits = {(name, wait.approval_id): wait for name, of_run in waits.items() for wait in of_run}
-        self._open = [each for each in thread.raised if each.state in _OPEN]
+        self._open = [each for each in thread.raised if each.state in UNANSWERED]
         self._statuses = [self._status(each) for each in self._open]
 
     def verdict(self) -> ThreadVerdict:

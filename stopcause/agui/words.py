@@ -55,6 +55,14 @@ class State(Word):
     BYPASSED = "bypassed", "the gated action ran, and nobody had allowed it"
 
 
+UNANSWERED = frozenset({State.OPEN, State.LOST})
+UNDER_WAY = frozenset({State.SENT, State.UNKNOWN})
+UNSETTLED = UNANSWERED | UNDER_WAY
+
+RESOLVED, CANCELLED = "resolved", "cancelled"
+ANSWERS = frozenset({RESOLVED, CANCELLED})  # what an answer may have as its status
+
+
 class Channel(Word):
     """By what an interrupt was told."""
 

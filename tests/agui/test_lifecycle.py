@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from stopcause.agui.frames import Unreadable
-from stopcause.agui.lifecycle import UNNAMED, Watch
-from stopcause.agui.values import Begun, RunSeen
+from stopcause.agui.lifecycle import Watch
+from stopcause.agui.values import UNNAMED, Begun, RunSeen
 from stopcause.agui.words import Ending, Mode
 from stopcause.receipts.vocabulary import StopCause
 from tests.agui.watched import (

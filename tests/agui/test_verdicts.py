@@ -16,8 +16,7 @@ from stopcause.agui.inputs import read_input
 from stopcause.agui.ledger import Ledger
 from stopcause.agui.lifecycle import Watch
 from stopcause.agui.told import Source, begun_records, ended_records
-from stopcause.agui.turns import UNNAMED
-from stopcause.agui.values import Begun, Input, Raised, RunSeen, Thread
+from stopcause.agui.values import UNNAMED, Begun, Input, Raised, RunSeen, Thread
 from stopcause.agui.verdicts import Judged, ThreadVerdict, Told, judge_thread
 from stopcause.agui.words import Channel, Ending, State
 from stopcause.classifier import engine, fold
