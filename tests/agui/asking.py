@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+from stopcause.agui import findings
+from stopcause.agui.guard import Check, ResumeGuard
 from stopcause.agui.values import Interrupt, RunSeen
 from stopcause.agui.words import Ending, Mode
 from stopcause.receipts.vocabulary import ApprovalKind, StopCause
@@ -20,6 +23,18 @@ def asks(thread_id: str = "t1", run_id: str = "r1", *ids: str, **more: Any) -> R
     return RunSeen(
         thread_id, run_id, Mode.SPEC, Ending.INTERRUPT, StopCause.APPROVAL_PENDING, interrupts=interrupts, ended_at=NOW
     )
+
+
+def paused(path: Path | None, *ids: str, **more: Any) -> ResumeGuard:  # noqa: ANN401 - as ResumeGuard
+    """A guard whose thread waits for these, or for one."""
+    guard = ResumeGuard(path, **more)
+    guard.saw(asks("t1", "r1", *(ids or ("i-1",))))
+    return guard
+
+
+def names(check: Check) -> frozenset[str]:
+    """What was found."""
+    return findings.names(check.findings)
 
 
 def given(thread_id: str, run_id: str, *resume: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
