@@ -8,7 +8,8 @@
     answers guard: may this be sent, with `guard_rules`, `guard_state` (its file), `given`.  answers: builds a list that
             may be.  producer: what an agent may do with what it gets.  schemas: does a payload fit, with
             `schema_keywords`, `schema_budget`
-    taps    tap, with `tap_held`: streams as they pass.  tap_asgi, tap_httpx: where
+    taps    tap_asgi, tap_httpx: where streams pass.  tap_passage: one as it does, with `tap_held`, `tap_faults`.
+            tap: the threads there, and the records
 
 `values`, `words`, `findings`, `ids` and `times` are everybody's. All of it reads other people's streams: it keeps no
 content, and needs no SDK.

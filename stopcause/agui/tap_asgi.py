@@ -14,7 +14,9 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from stopcause.agui.tap import Passage, Tap, failed
+from stopcause.agui.tap import Tap
+from stopcause.agui.tap_faults import failed
+from stopcause.agui.tap_passage import Passage
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

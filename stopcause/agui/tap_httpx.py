@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, Self
 from stopcause.agui.findings import found
 from stopcause.agui.guard import Check, ResumeGuard, refusal
 from stopcause.agui.inputs import read_input
-from stopcause.agui.tap import MOST_ASKED, Passage, Tap, failed, json_of
+from stopcause.agui.tap import Tap
+from stopcause.agui.tap_faults import failed
+from stopcause.agui.tap_passage import MOST_ASKED, Passage, json_of
 from stopcause.errors import ConfigurationError, MissingExtraError, StopcauseError
 
 try:

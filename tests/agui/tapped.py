@@ -25,10 +25,10 @@ Json = Any
 SSE = "text/event-stream"
 NDJSON = "application/x-ndjson"
 OURS = (
-    "tap.Watch.take", "tap.Watch.close", "tap.Watch", "tap.Frames.feed", "tap.Frames.end", "tap.Frames",
-    "tap.Ledger.begun", "tap.Ledger.ended", "tap.read_input", "tap.json_of", "tap._now", "tap.Passage",
-    "told.begun_records", "told.ended_records", "tap.capture.tell", "tap.capture.configured_now", "tap.capture.is_off",
-    "tap.capture.writer",
+    "tap_passage.Watch.take", "tap_passage.Watch.close", "tap_passage.Watch", "tap_passage.Frames.feed",
+    "tap_passage.Frames.end", "tap_passage.Frames", "tap_passage.read_input", "tap_passage.json_of", "tap_passage._now",
+    "tap.Passage", "tap.Ledger.begun", "tap.Ledger.ended", "told.begun_records", "told.ended_records",
+    "tap.capture.tell", "tap.capture.configured_now", "tap.capture.is_off", "tap.capture.writer",
 )  # fmt: skip
 RECORDINGS = Path(__file__).parents[2] / "fixtures" / "agui" / "recordings"
 

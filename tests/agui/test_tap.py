@@ -13,7 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
-from stopcause.agui import tap, told
+from stopcause.agui import tap, tap_faults, tap_passage, told
 from stopcause.agui.guard import ResumeGuard
 from stopcause.agui.inputs import read_input
 from stopcause.agui.ledger import Ledger
@@ -119,7 +119,7 @@ def receipts() -> Iterator[Recorded]:
         yield kept
 
 
-def _passage(*, is_home: bool = True) -> tap.Passage:
+def _passage(*, is_home: bool = True) -> tap_passage.Passage:
     passage = tap.Tap(AGENT, is_home=is_home).passage()
     assert passage is not None
     passage.asked(json.dumps(input_of()).encode())
@@ -219,7 +219,7 @@ class Clock:
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.seconds = time.time()
-        patch.setattr(tap, "_now", lambda: self.seconds)
+        patch.setattr(tap_passage, "_now", lambda: self.seconds)
 
 
 @pytest.mark.parametrize(
@@ -320,7 +320,7 @@ def test_what_a_guard_knows_is_known(receipts: Recorded, tmp_path: Path) -> None
 def test_a_file_that_cannot_be_used_is_named_once_and_memory_serves(
     receipts: Recorded, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    tap._said.clear()
+    tap_faults._said.clear()
     (tmp_path / "threads.db").write_bytes(b"canary" * 1000)
     watching = tap.Tap(AGENT, threads=tmp_path / "threads.db")
     _ask(watching)
@@ -357,7 +357,7 @@ def test_what_broke_off_and_is_sent_again_is_another_attempt(receipts: Recorded)
 
 
 def test_answers_to_what_nobody_here_asked_are_named_once(receipts: Recorded, caplog: pytest.LogCaptureFixture) -> None:
-    tap._said.clear()
+    tap_faults._said.clear()
     for number in range(3):
         _run(
             tap.Tap(AGENT, is_home=True),

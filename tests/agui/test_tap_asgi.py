@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from stopcause.agui import tap
+from stopcause.agui import tap_passage
 from stopcause.agui.tap_asgi import AguiMiddleware, App, Message, Receive, Scope, Send
 from stopcause.receipts.testing import recorded
 from tests.agui.tapped import (
@@ -183,14 +183,14 @@ def test_a_chunk_is_sent_before_it_is_looked_at(monkeypatch: pytest.MonkeyPatch)
     async def send(message: Message) -> None:
         order.append(message["type"])
 
-    monkeypatch.setattr(tap.Passage, "read", lambda *_: order.append("looked"))
+    monkeypatch.setattr(tap_passage.Passage, "read", lambda *_: order.append("looked"))
     asyncio.run(AguiMiddleware(_agent)(scope(), Wire(b"{}").receive, send))
     first = order.index("http.response.body")
     assert order[first : first + 2] == ["http.response.body", "looked"]
 
 
 def test_a_body_that_is_larger_than_is_read_passes_whole() -> None:
-    body = b"[" + b" " * (tap.MOST_ASKED + 1) + b"]"
+    body = b"[" + b" " * (tap_passage.MOST_ASKED + 1) + b"]"
     read = []
 
     async def app(_: Scope, receive: Receive, send: Send) -> None:

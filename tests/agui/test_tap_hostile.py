@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stopcause.agui import tap
+from stopcause.agui import tap, tap_faults
 from stopcause.receipts.model import RunStarted
 from stopcause.receipts.testing import recorded
 from tests.agui.tapped import SSE, finished, input_of, said, sse, started
@@ -47,7 +47,7 @@ _inputs = st.builds(
 @tried_on(200)
 @given(_bodies, st.integers(1, 100), _inputs | _json, st.booleans(), st.sampled_from([200, 200, 200, 409]))
 def test_nothing_makes_a_tap_give_up(body: bytes, size: int, given_: Json, left: bool, status: int) -> None:
-    tap._said.clear()
+    tap_faults._said.clear()
     with recorded() as receipts:
         passage = tap.Tap("clerk").passage()
         assert passage is not None
@@ -58,4 +58,4 @@ def test_nothing_makes_a_tap_give_up(body: bytes, size: int, given_: Json, left:
         passage.ended(left_by_reader=left)
         begun = {each.run_id for each in receipts.records if isinstance(each, RunStarted)}
         assert begun <= {each.run_id for each in receipts.receipts}
-    assert not [what for what in tap._said if isinstance(what, type)]  # the errors of ours
+    assert not [what for what in tap_faults._said if isinstance(what, type)]  # the errors of ours

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from starlette.responses import Response
 
-from stopcause.agui import tap
+from stopcause.agui import tap_faults
 from stopcause.agui.tap_asgi import AguiMiddleware
 from stopcause.agui.tap_httpx import AguiTransport, AsyncAguiTransport
 from stopcause.receipts.testing import Recorded, recorded
@@ -95,7 +95,7 @@ def test_many_threads_share_a_transport(receipts: Recorded) -> None:
 
 
 def test_a_compressed_stream_passes_and_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
-    tap._said.clear()
+    tap_faults._said.clear()
     packed = gzip.compress(BODY)
 
     def answer(_: Json) -> Response:

@@ -12,7 +12,7 @@ from typing import Any, Self
 import httpx
 import pytest
 
-from stopcause.agui import tap
+from stopcause.agui import tap_passage
 from stopcause.agui.tap_asgi import Receive, Scope, Send
 from stopcause.agui.tap_httpx import AguiTransport, AsyncAguiTransport
 from stopcause.receipts.testing import recorded
@@ -177,7 +177,7 @@ def test_a_chunk_is_handed_over_before_the_next_is_asked_for() -> None:
 
 def test_a_chunk_is_handed_over_before_it_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     looked: list[str] = []
-    monkeypatch.setattr(tap.Passage, "read", lambda _: looked.append("looked"))
+    monkeypatch.setattr(tap_passage.Passage, "read", lambda _: looked.append("looked"))
     with (
         httpx.Client(transport=AguiTransport(Fake(Parts([b"RUN_1", b"RUN_2"])))) as client,
         client.stream("POST", "http://agent/", json=input_of()) as response,
