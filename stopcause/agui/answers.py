@@ -14,14 +14,12 @@ from typing import Literal, Self
 
 from stopcause.agui import guard_rules, resumes, schemas
 from stopcause.agui.findings import found
-from stopcause.agui.inputs import digest_of
+from stopcause.agui.inputs import read_answer
 from stopcause.agui.schemas import Held
-from stopcause.agui.values import Entry, Interrupt, Json, Thread
-from stopcause.agui.words import CANCELLED, RESOLVED, Channel, Level
+from stopcause.agui.values import Interrupt, Json, Thread
+from stopcause.agui.words import CANCELLED, RESOLVED, Channel
 from stopcause.errors import ResumeRefusedError
 from stopcause.receipts.vocabulary import ApprovalKind
-
-_REFUSES = frozenset({Level.MUST, Level.SHOULD})
 
 
 class Absent(Enum):
@@ -65,12 +63,12 @@ class Answers:
         interrupt = self._open(interrupt_id)
         if resumes.is_expired(interrupt, self._now):
             raise _refused("EXPIRED_ANSWER", interrupt_id)
-        entry = {"interruptId": interrupt_id, "status": RESOLVED}
-        entry |= {} if payload is _ABSENT else {"payload": payload}
-        for name in guard_rules.payload_faults(interrupt, _entry_of(entry), _payload_of(entry)):
-            if found(name).level in _REFUSES:
+        said = {} if payload is _ABSENT else {"payload": payload}
+        entry = read_answer(interrupt_id, RESOLVED, said)
+        for name in guard_rules.payload_faults(interrupt, entry, {entry.digest: payload} if said else {}):
+            if guard_rules.refuses(found(name)):
                 raise _refused(name, interrupt_id)
-        self._entries[interrupt_id] = entry
+        self._entries[interrupt_id] = {"interruptId": interrupt_id, "status": RESOLVED, **said}
         return self
 
     def approve(self, interrupt_id: str, edited_args: Mapping[str, Json] | None = None) -> Self:
@@ -129,17 +127,6 @@ def _word(interrupt: Interrupt, *, is_yes: bool) -> Json:
     if interrupt.schema is None:
         return forms[interrupt.kind is ApprovalKind.CONFIRMATION]
     return next((each for each in forms if schemas.hold(interrupt.schema, each) is Held.FITS), forms[0])
-
-
-def _payload_of(entry: Mapping[str, Json]) -> dict[str, Json]:
-    return {digest_of(entry["payload"], is_absent=False): entry["payload"]} if "payload" in entry else {}
-
-
-def _entry_of(entry: Mapping[str, Json]) -> Entry:
-    payload = entry.get("payload")
-    is_edited = isinstance(payload, dict) and payload.get("editedArgs") is not None
-    digest = digest_of(payload, is_absent="payload" not in entry)
-    return Entry(entry["interruptId"], entry["status"], digest, "payload" in entry, is_edited=is_edited)
 
 
 def _refused(name: str, *ids: str) -> ResumeRefusedError:

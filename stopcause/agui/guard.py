@@ -23,15 +23,14 @@ from stopcause.agui import ledger, schemas
 from stopcause.agui.answers import Answers
 from stopcause.agui.findings import Finding, found
 from stopcause.agui.given import Given, aware, read_given
-from stopcause.agui.guard_rules import Asked, findings_of, overtaken, without_old_channel
+from stopcause.agui.guard_rules import Asked, findings_of, overtaken, refuses, without_old_channel
 from stopcause.agui.guard_state import GuardState, StateError
 from stopcause.agui.values import Begun, Input, Json, Raised, RunSeen, Thread
-from stopcause.agui.words import Level, Mode, Side, State
+from stopcause.agui.words import UNDER_WAY, Mode, State
 from stopcause.errors import ConfigurationError, ResumeRefusedError
 
 log = logging.getLogger("stopcause")
 
-_REFUSES = frozenset({Level.MUST, Level.SHOULD})
 _ANSWER_ALL = "`guard.answers(thread_id)` builds a list that answers what is open."
 _WAYS_OUT = {
     "ANSWER_CHANGED": "It was answered before; once somebody saw that this was not taken: `guard.reopen(thread_id)`.",
@@ -103,8 +102,8 @@ class ResumeGuard:
             if self.on_unreadable == "refuse":
                 return Check(refused=True, findings=(trouble,))
             findings = _look(self._seen, given, now)
-            return Check(_is_refusal(findings), (*findings, trouble))
-        return Check(_is_refusal(findings), findings)
+            return Check(any(map(refuses, findings)), (*findings, trouble))
+        return Check(any(map(refuses, findings)), findings)
 
     def sent(self, input: Json) -> None:  # noqa: A002 - what AG-UI calls it
         """This input is about to be sent: its answers are under way. Durable when this returns.
@@ -121,8 +120,7 @@ class ResumeGuard:
             self._save(given.thread_id)
             self._state.change(given.thread_id, lambda thread: _sent(thread, given))
         except StateError as error:
-            if self.on_unreadable == "refuse":
-                raise ResumeRefusedError(str(error), (self._trouble(error),)) from None
+            self._refuse(error)
             self._seen.change(given.thread_id, lambda thread: _sent(thread, given))
 
     def saw(self, run: Begun | RunSeen) -> None:
@@ -154,8 +152,7 @@ class ResumeGuard:
             ResumeRefusedError: The guard's file cannot be used.
         """
         try:
-            self._save(thread_id)
-            before = self._state.thread(thread_id) or Thread(thread_id)
+            before = self._kept(thread_id)
             self._state.change(thread_id, _reopened)
         except StateError as error:
             raise ResumeRefusedError(str(error), (self._trouble(error),)) from None
@@ -167,7 +164,7 @@ class ResumeGuard:
             return self._kept(thread_id)
         except StateError as error:
             self._trouble(error)
-            return self._seen.thread(thread_id) or Thread(thread_id)
+            return self._seen.thread(thread_id)
 
     def answers(self, thread_id: str, now: datetime | None = None) -> Answers:
         """Builds a complete list of answers to what this thread waits for.
@@ -179,14 +176,12 @@ class ResumeGuard:
         try:
             return Answers(self._kept(thread_id), aware(now))
         except StateError as error:
-            trouble = self._trouble(error)
-            if self.on_unreadable == "refuse":
-                raise ResumeRefusedError(str(error), (trouble,)) from None
-            return Answers(self._seen.thread(thread_id) or Thread(thread_id), aware(now))
+            self._refuse(error)
+            return Answers(self._seen.thread(thread_id), aware(now))
 
     def _kept(self, thread_id: str) -> Thread:
         self._save(thread_id)
-        return self._state.thread(thread_id) or Thread(thread_id)
+        return self._state.thread(thread_id)
 
     def _save(self, thread_id: str) -> None:
         """Everything that was seen and is not kept yet, in its order. Raises where something of this thread is lost."""
@@ -207,6 +202,12 @@ class ResumeGuard:
         self._forgotten.add(thread_id)
         self._say("forgot", f"a run could not be kept ({type(error).__name__}); its thread is not known any more")
 
+    def _refuse(self, error: StateError) -> None:
+        """Raises, where the host did not choose to go on."""
+        trouble = self._trouble(error)
+        if self.on_unreadable == "refuse":
+            raise ResumeRefusedError(str(error), (trouble,)) from None
+
     def _trouble(self, error: StateError) -> Finding:
         self._say(error.word, str(error))
         return found("GUARD_STATE_UNREADABLE", error.word)
@@ -220,7 +221,7 @@ class ResumeGuard:
 
 def refusal(check: Check) -> ResumeRefusedError:
     """A refused check as the error that stops the sending. It names findings and ids, and no answer."""
-    faults = [each for each in check.findings if _refuses(each)]
+    faults = [each for each in check.findings if refuses(each)]
     if not faults:
         raise ValueError("a check that passes is no refusal")
     words = "; ".join(f"{each.name} {' '.join(each.ids)}".rstrip() for each in faults)
@@ -228,20 +229,11 @@ def refusal(check: Check) -> ResumeRefusedError:
     return ResumeRefusedError(f"This input was not sent: {words}. {way_out}", check.findings)
 
 
-def _refuses(finding: Finding) -> bool:
-    """Answers beyond the cap of an input need no rule: a run asks for less, so that some before them are refused."""
-    return finding.side is Side.CONSUMER and finding.level in _REFUSES
-
-
-def _is_refusal(findings: tuple[Finding, ...]) -> bool:
-    return any(map(_refuses, findings))
-
-
 def _look(state: GuardState, given: Given, now: datetime) -> tuple[Finding, ...]:
     def is_elsewhere(interrupt_id: str) -> bool:
         return state.is_known_elsewhere(interrupt_id, given.input.thread_id)
 
-    thread = state.thread(given.input.thread_id) or Thread(given.input.thread_id)
+    thread = state.thread(given.input.thread_id)
     return findings_of(Asked(thread, given.input, given.payloads, now, is_elsewhere))
 
 
@@ -257,7 +249,7 @@ def _ended(run: RunSeen) -> Callable[[Thread], Thread]:
 
 
 def _is_unsure(thread: Thread, raised: Raised) -> bool:
-    return raised.run_id == thread.paused_run and raised.state in (State.SENT, State.UNKNOWN)
+    return raised.run_id == thread.paused_run and raised.state in UNDER_WAY
 
 
 def _reopened(thread: Thread) -> Thread:

@@ -24,7 +24,7 @@ from stopcause.agui.resumes import Matched
 from stopcause.agui.schema_budget import one_budget
 from stopcause.agui.schemas import Held
 from stopcause.agui.values import Entry, Input, Interrupt, Json, Raised, Thread
-from stopcause.agui.words import ANSWERS, CANCELLED, Channel, State
+from stopcause.agui.words import ANSWERS, CANCELLED, Channel, Level, Side, State
 
 _UNDER_WAY = {State.SENT: "ANSWER_UNDER_WAY", State.UNKNOWN: "ANSWER_FATE_UNKNOWN"}
 _HELD = {
@@ -33,6 +33,7 @@ _HELD = {
     Held.TOO_LARGE: "PAYLOAD_TOO_LARGE",
 }
 _BY_OTHERS = frozenset({"RESUME_STALE_ID", "UNCOVERED", "SILENT_CONTINUE", "ANSWER_CHANGED"})
+_REFUSE = frozenset({Level.MUST, Level.SHOULD})
 _ORDER = {card.name: place for place, card in enumerate(CARDS)}
 
 Fault = tuple[str, str]  # the finding's name, and the id that it is about; "" is about the input
@@ -61,6 +62,15 @@ def findings_of(asked: Asked) -> tuple[Finding, ...]:
             ids[name].update({each: None} if each else {})
     ordered = sorted(ids, key=_ORDER.__getitem__)
     return (*asked.given.findings, *(found(name, *ids[name]) for name in ordered))
+
+
+def refuses(finding: Finding) -> bool:
+    """Whether it keeps an input from being sent.
+
+    That there are more answers than are read (`INPUT_TOO_LARGE`) need not: no run asks for so much, so that some of
+    those before are refused.
+    """
+    return finding.side is Side.CONSUMER and finding.level in _REFUSE
 
 
 def overtaken(thread: Thread, given: Input, now: datetime) -> tuple[Finding, ...]:

@@ -91,10 +91,10 @@ class GuardState:
         self._inherited: list[sqlite3.Connection] = []  # of the process before a fork: closing one would touch its file
         self._writes = 0
 
-    def thread(self, thread_id: str) -> Thread | None:
-        """What is known of a thread."""
+    def thread(self, thread_id: str) -> Thread:
+        """What is known of a thread; an empty one where nothing is."""
         with self._use() as db:
-            return self._read(db, thread_id)
+            return self._read(db, thread_id) or Thread(thread_id)
 
     def is_known_elsewhere(self, interrupt_id: str, thread_id: str) -> bool:
         """Whether another thread than this one asks or asked by that id."""

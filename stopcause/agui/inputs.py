@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TypeVar
 
@@ -108,10 +108,11 @@ def _entry(value: Json, place: str, findings: list[Finding]) -> Entry | None:
         findings.append(found("ENTRY_MALFORMED", interrupt_id))
     if isinstance(metadata, dict) and _RESERVED in metadata:
         findings.append(found("RESERVED_KEY", interrupt_id))
-    return _answer(interrupt_id, word_or_none(status) or _NO_STATUS, value)
+    return read_answer(interrupt_id, word_or_none(status) or _NO_STATUS, value)
 
 
-def _answer(interrupt_id: str, status: str, holder: dict[str, Json]) -> Entry:
+def read_answer(interrupt_id: str, status: str, holder: Mapping[str, Json]) -> Entry:
+    """What is known of an answer; `holder` has its payload, or none."""
     payload, has_payload = holder.get("payload"), "payload" in holder
     fields = payload if isinstance(payload, dict) else {}
     return Entry(
@@ -127,7 +128,7 @@ def _answer(interrupt_id: str, status: str, holder: dict[str, Json]) -> Entry:
 
 def _legacy_answer(value: Json) -> Entry | None:
     answer = legacy_payload(value)
-    return None if answer is None else _answer("", RESOLVED, {"payload": answer})
+    return None if answer is None else read_answer("", RESOLVED, {"payload": answer})
 
 
 def legacy_payload(value: Json) -> Json:

@@ -90,7 +90,7 @@ def keep(state: GuardState, thread: Thread) -> None:
 def test_a_thread_that_never_asked_makes_no_row() -> None:
     state = GuardState(None)
     keep(state, Thread("t1", runs=("r1",)))
-    assert state.thread("t1") is None
+    assert state.thread("t1") == Thread("t1")
 
 
 def test_what_a_step_raises_undoes_it(tmp_path: Path) -> None:
@@ -126,9 +126,9 @@ def test_settled_threads_go_after_thirty_days_and_open_ones_never(monkeypatch: p
     later = time.time() + timedelta(days=31).total_seconds()
     monkeypatch.setattr("stopcause.agui.guard_state.time.time", lambda: later)
     keep(state, raised("new"))
-    assert state.thread("settled") is None
+    assert state.thread("settled") == Thread("settled")
     assert not state.is_known_elsewhere("i-settled", "x")
-    assert all(state.thread(f"is {each}") for each in (State.OPEN, State.SENT, State.UNKNOWN, State.LOST))
+    assert all(state.thread(f"is {each}").raised for each in (State.OPEN, State.SENT, State.UNKNOWN, State.LOST))
 
 
 def test_of_too_many_settled_threads_the_oldest_go_and_open_ones_stay(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,8 +140,8 @@ def test_of_too_many_settled_threads_the_oldest_go_and_open_ones_stay(monkeypatc
     for number in range(10):
         keep(state, raised(f"open {number}"))
         keep(state, raised(f"settled {number}", State.CLOSED, f"s-{number}"))
-    assert [number for number in range(10) if state.thread(f"settled {number}")] == [5, 6, 7, 8, 9]
-    assert all(state.thread(f"open {number}") for number in range(10))
+    assert [number for number in range(10) if state.thread(f"settled {number}").raised] == [5, 6, 7, 8, 9]
+    assert all(state.thread(f"open {number}").raised for number in range(10))
     assert not state.is_known_elsewhere("s-0", "x")
 
 
@@ -266,4 +266,4 @@ def test_what_was_kept_is_in_the_file_itself_and_no_log_has_to_survive(tmp_path:
         keep(state, raised(f"t{number}"))
     copy = tmp_path / "copy.db"
     copy.write_bytes(path.read_bytes())  # as after a crash that took the log
-    assert all(GuardState(copy).thread(f"t{number}") for number in range(20))
+    assert all(GuardState(copy).thread(f"t{number}").raised for number in range(20))
