@@ -26,7 +26,7 @@ class Given(NamedTuple):
 def read_given(value: Json) -> Given | None:
     """What a host gives as an input; None where it is none. Never raises."""
     try:
-        value = plain(value)
+        value = _with_plain_answers(plain(value))
         known = read_input(value)
         return None if known is None else Given(known, _payloads(value), legacy_payload(value))
     except Exception:  # noqa: BLE001 - an object like no other: what cannot be looked at is no input
@@ -37,6 +37,12 @@ def plain(value: Json) -> Json:
     """JSON of what may be a model of the SDK: what was not set is absent, which is another thing than null."""
     dump = getattr(value, "model_dump", None)
     return value if dump is None else dump(mode="json", by_alias=True, exclude_unset=True)
+
+
+def _with_plain_answers(value: Json) -> Json:
+    """A host may have put models, or a tuple, into a dictionary of its own: what it will send is JSON of them."""
+    answers = value.get("resume") if isinstance(value, dict) else None
+    return {**value, "resume": [plain(each) for each in answers]} if isinstance(answers, list | tuple) else value
 
 
 def aware(now: datetime | None) -> datetime:

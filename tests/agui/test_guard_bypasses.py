@@ -1,4 +1,4 @@
-"""Ways past the guard that once were open."""
+"""Ways past the guard that once were open, and right answers that it once kept back."""
 
 from __future__ import annotations
 
@@ -104,3 +104,20 @@ def test_an_approval_that_is_neither_yes_nor_no_allows_nothing(approved: object)
     free = receive([{**asked, "responseSchema": word}], given("t1", "r2", says("i-1", approved=approved)))
     assert free.answers["i-1"].decision is Decision.DENIED
     assert not free.may_act("i-1")
+
+
+class Entry:
+    """As a model of the SDK is, in a dictionary of the host's."""
+
+    def model_dump(self, **_: object) -> dict[str, object]:
+        return says("i-1")
+
+
+@pytest.mark.parametrize("resume", [[Entry()], (Entry(),), (says("i-1"),)])
+def test_models_and_tuples_in_a_dictionary_of_the_hosts_are_answers(resume: object) -> None:
+    guard = ResumeGuard()
+    guard.saw(asks("t1", "r1", "i-1"))
+    value = {**given("t1", "r2"), "resume": resume}
+    assert guard.check(value, NOW) == Check(refused=False, findings=())
+    guard.sent(value)
+    assert not guard.thread("t1").open()
