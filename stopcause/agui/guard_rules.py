@@ -98,8 +98,10 @@ def _faults(asked: Asked) -> Iterator[Fault]:
     yield from _under_way(asked.thread)
     for place, entry in matched.taken.items():
         raised = asked.thread.raised[place]
-        if raised.state not in _UNDER_WAY:
-            yield from _lost(raised) if raised.state is State.LOST else _answer(asked, raised.interrupt, entry)
+        if raised.state is State.LOST:  # nobody asks for it any more
+            yield "RESUME_STALE_ID", raised.interrupt.id
+        elif raised.state not in _UNDER_WAY:
+            yield from _answer(asked, raised.interrupt, entry)
     for raised, entry in _again(asked, matched):
         yield from _once_more(asked, raised, entry)
 
@@ -132,11 +134,6 @@ def _under_way(thread: Thread) -> Iterator[Fault]:
 
 
 # One answer -----------------------------------------------------------------------------------------------------------
-
-
-def _lost(raised: Raised) -> Iterator[Fault]:
-    """Nobody asks for it any more."""
-    yield "RESUME_STALE_ID", raised.interrupt.id
 
 
 def _answer(asked: Asked, interrupt: Interrupt, entry: Entry) -> Iterator[Fault]:

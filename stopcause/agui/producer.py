@@ -108,10 +108,6 @@ class Received:
     error: Refusal | None
     findings: tuple[Finding, ...]
 
-    def answer_of(self, interrupt_id: str) -> Answer | None:
-        """Its answer; None where it has none."""
-        return self.answers.get(interrupt_id)
-
     def may_act(self, interrupt_id: str) -> bool:
         """Whether what the interrupt guards may be done now: it was allowed, for the first time, and nothing failed."""
         answer = self.answers.get(interrupt_id)

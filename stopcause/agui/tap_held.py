@@ -24,7 +24,7 @@ _HEAD = (
 _ALIKE = re.compile(rb"(?<=\n\n)((" + _HEAD + rb")" + _TEXT + rb'"\}\n\n)(?:\2' + _TEXT + rb'"\}\n\n)++')
 
 
-class Held:
+class HeldParts:
     """Parts of a stream, in order, in groups that came within a second."""
 
     __slots__ = ("_at_once", "_bytes", "_came", "_older", "_parts", "_since", "_tail")

@@ -16,7 +16,7 @@ from stopcause.agui.frames import Event, Frames
 from stopcause.agui.inputs import read_input
 from stopcause.agui.lifecycle import Watch
 from stopcause.agui.tap_faults import failed, once
-from stopcause.agui.tap_held import Held
+from stopcause.agui.tap_held import HeldParts
 from stopcause.agui.values import Begun, Input, Json, RunSeen
 from stopcause.receipts.vocabulary import Sign
 
@@ -80,7 +80,7 @@ class Passage:
         self._asked: list[bytes] = []
         self._size = 0
         self._frames: Frames | None = None
-        self._held = Held()
+        self._held = HeldParts()
         self._watch: Watch | None = None
         self._run: Begun | None = None  # that is open
         self._sign = Sign.HEARTBEAT

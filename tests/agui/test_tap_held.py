@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stopcause.agui.frames import Event, Frames
-from stopcause.agui.tap_held import Held, thinned
+from stopcause.agui.tap_held import HeldParts, thinned
 from tests.agui.tapped import finished, said, sse, started
 from tests.support.laws import tried_on
 
@@ -108,7 +108,7 @@ _steps = st.sampled_from([0.0, 0.001, 0.4, 1.5, 60.0, -5.0])
 @given(st.data())
 def test_nothing_is_lost_and_runs_do_not_wait(data: st.DataObject) -> None:
     body = sse([started(), *said("x" * 40), finished(), started("r2"), *said("y"), finished("r2")])
-    held, now, read = Held(), 1e9, b""
+    held, now, read = HeldParts(), 1e9, b""
     while body:
         size = data.draw(st.integers(1, 80))
         part, body = body[:size], body[size:]
@@ -123,7 +123,7 @@ def test_nothing_is_lost_and_runs_do_not_wait(data: st.DataObject) -> None:
 @tried_on(100)
 @given(st.lists(st.sampled_from([0.0, 0.3, 0.9, 1.1, 60.0]), max_size=60))
 def test_no_part_is_said_to_have_come_more_than_a_second_late(steps: list[float]) -> None:
-    held, now, came = Held(), 1e9, []
+    held, now, came = HeldParts(), 1e9, []
     for step in steps:
         now += step
         came.append(now)
@@ -135,7 +135,7 @@ def test_no_part_is_said_to_have_come_more_than_a_second_late(steps: list[float]
 @tried_on(100)
 @given(st.lists(st.binary(max_size=20), max_size=60))
 def test_what_is_held_is_given_back_in_order(parts: list[bytes]) -> None:
-    held = Held()
+    held = HeldParts()
     for part in parts:
         held.add(part, 1e9)
     assert b"".join(group for group, _ in held.take()) == thinned(b"".join(parts))
