@@ -36,13 +36,11 @@ class Unreadable(NamedTuple):
     Attributes:
         name: The finding that it is. What is nested too deep, or has too much in it, is too large as well.
         type: What its head says that it would have been.
-        bytes: Its size; of one that is too large a byte more than the limit, however large it is.
         is_tail: The stream ended inside it: then it is no fault of its own, the stream is truncated.
     """
 
     name: Literal["FRAME_UNREADABLE", "FRAME_TOO_LARGE"]
     type: str | None = None
-    bytes: int = 0
     is_tail: bool = False
 
 
@@ -117,7 +115,7 @@ class Frames:
             return
         frame, self._frame = bytes(self._frame), None
         if len(frame) > self._largest:
-            events.append(Unreadable("FRAME_TOO_LARGE", type_of(frame), self._largest + 1))
+            events.append(Unreadable("FRAME_TOO_LARGE", type_of(frame)))
         elif is_filled(frame):
             events.append(read_event(frame))
 
@@ -167,7 +165,7 @@ def read_event(frame: bytes) -> Event:
     if len(frame) >= _LARGE and (event := _at_a_glance(frame)):
         return event
     try:
-        return as_event(read_json(frame), len(frame))
+        return as_event(read_json(frame))
     except ValueError as error:
         return unreadable(frame, error)
 
@@ -175,14 +173,14 @@ def read_event(frame: bytes) -> Event:
 def unreadable(frame: bytes, error: ValueError) -> Unreadable:
     """A frame that `read_json` did not take."""
     is_ours = isinstance(error, TooDeepError)  # it may well be JSON
-    return Unreadable("FRAME_TOO_LARGE" if is_ours else "FRAME_UNREADABLE", type_of(frame), len(frame))
+    return Unreadable("FRAME_TOO_LARGE" if is_ours else "FRAME_UNREADABLE", type_of(frame))
 
 
-def as_event(value: Json, size: int = 0) -> Event:
+def as_event(value: Json) -> Event:
     """A value as an event: an object with a `type`. Which types there are is not known here."""
     if isinstance(value, dict) and isinstance(value.get("type"), str):
         return value
-    return Unreadable("FRAME_UNREADABLE", None, size)
+    return Unreadable("FRAME_UNREADABLE")
 
 
 def type_of(frame: bytes) -> str | None:
@@ -199,7 +197,7 @@ def _at_a_glance(frame: bytes) -> Event | None:
         event = {"type": head[1].decode("ascii"), field: empty()}
         return event if head[2] is None else {**event, "timestamp": int(head[2])}
     if frame.count(b"{") + frame.count(b"[") > _MOST_BRACKETS:
-        return Unreadable("FRAME_TOO_LARGE", type_of(frame), len(frame))
+        return Unreadable("FRAME_TOO_LARGE", type_of(frame))
     return None
 
 

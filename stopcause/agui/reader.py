@@ -182,7 +182,7 @@ def _rows_of_line(line: bytes, number: int) -> Iterable[_Row]:
         return (read_event(line),) if type_of(line) else _rows_of_parts(line)
     if _EXCHANGE.match(line):
         raise InputError(f"line {number}: more than {LARGEST // _MB} MB; write its events in lines after it")
-    return (Unreadable("FRAME_TOO_LARGE", type_of(line), LARGEST + 1),)
+    return (Unreadable("FRAME_TOO_LARGE", type_of(line)),)
 
 
 def _rows_of_parts(line: bytes) -> Iterable[_Row]:

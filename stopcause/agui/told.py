@@ -31,7 +31,6 @@ _MOST_FINDINGS = 32
 _EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2999, 12, 31, tzinfo=UTC)
 _TICK = timedelta(microseconds=1)
 _UNTOLD = frozenset({"NO_VERSION", "UNRECOGNISED", "NO_DEADLINE"})  # every other stream has one; no operator needs it
-_NOT_OF_A_RECEIPT = frozenset({"record_id", "attempt", "extra", "seq", "kind", "schema"})
 
 
 class Source(NamedTuple):
@@ -67,9 +66,8 @@ def begun_records(run: Begun, link: Link, source: Source) -> list[Draft]:
     return [draft]
 
 
-def progress_record(run: Begun, sign: Sign, at: datetime, source: Source) -> Draft:
+def progress_record(run: Begun, sign: Sign, at: datetime) -> Draft:
     """That a run is alive, and perhaps got somewhere."""
-    del source  # a sign of life says nothing of who it is
     return _head(Kind.PROGRESS, run.run_id, at, None) | {"sign": sign}
 
 
@@ -116,8 +114,8 @@ def _sign(run: RunSeen, sign: Sign, at: datetime) -> Draft:
 
 
 def _receipt(run: RunSeen, link: Link, source: Source, at: datetime) -> Draft:
-    draft = {name: value for name, value in run.receipt.items() if name not in _NOT_OF_A_RECEIPT}
-    draft |= _head(Kind.STOPPED, run.run_id, at, run.protocol_version) | {"seq": 3 if run.is_late else 2}
+    draft = {**run.receipt, "seq": 3 if run.is_late else 2}
+    draft |= _head(Kind.STOPPED, run.run_id, at, run.protocol_version)
     draft |= _static(run.thread_id, run.input, link, source)
     draft["stop_cause"] = run.cause
     _put(
@@ -231,7 +229,7 @@ def _taken_up(run: RunSeen, link: Link, at: datetime) -> Iterator[Draft]:
     for each in link.decided:
         news = told.setdefault((each.run_id, each.interrupt_id), {"approval_id": safe(each.interrupt_id)})
         news |= {"state": ApprovalState.DECIDED, "decision": each.decision, "decided_at": _time(at)}
-        _put(news, payload_valid=each.payload_valid, payload_hmac=pseudonym(each.digest) if each.digest else None)
+        _put(news, payload_hmac=pseudonym(each.digest) if each.digest else None)
     for key in (*link.executed, *link.bypassed):
         told.setdefault(key, {"approval_id": safe(key[1])})["executed"] = True
     for key in link.lost:

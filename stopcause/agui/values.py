@@ -142,7 +142,6 @@ class RunSeen(NamedTuple):
         interrupts: What it asks for, each once, whatever ways it was told.
         calls: Tool calls that began in this run: id -> tool, or None where it has no fit name.
         pending: Those that have no result, in the order of their calls, but for the client's own tools.
-        pending_frontend: Those of the client's own tools.
         results: Tool calls that came back, of earlier runs too. What the input already had is left out.
         steps: How many STEP_STARTED; None where there was none.
         idle_s: Silence between the last event and the end of the stream, where the clock of both is known.
@@ -165,7 +164,6 @@ class RunSeen(NamedTuple):
     interrupts: tuple[Interrupt, ...] = ()
     calls: Mapping[str, str | None] = NOTHING
     pending: tuple[str, ...] = ()
-    pending_frontend: tuple[str, ...] = ()
     results: tuple[Result, ...] = ()
     steps: int | None = None
     subagents: Subagents = Subagents()
@@ -224,7 +222,6 @@ class Decided(NamedTuple):
     run_id: str
     interrupt_id: str
     decision: Decision
-    payload_valid: bool | None = None
     digest: str | None = None
 
 

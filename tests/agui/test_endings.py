@@ -13,6 +13,7 @@ from tests.agui.watched import (
     GIVEN,
     OLD_STARTED,
     STARTED,
+    about,
     ask,
     call,
     custom,
@@ -215,7 +216,7 @@ def test_a_client_tool_that_the_policy_calls_a_wait() -> None:
     assert (seen.ending, seen.cause, seen.pending) == (Ending.SUCCESS, StopCause.INPUT_PENDING, ())
     (only,) = seen.interrupts
     assert (only.id, only.channel, only.kind, only.tool) == ("c1", Channel.TOOL, ApprovalKind.INPUT_REQUIRED, "pick")
-    assert seen.pending_frontend == ("c1", "c2")
+    assert about(seen, "FRONTEND_PENDING") == ("c1", "c2")
 
 
 def test_due_counts_from_the_end_of_the_run() -> None:

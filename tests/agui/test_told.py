@@ -156,7 +156,7 @@ def test_an_answer_that_was_taken_is_told_of_the_run_that_asked() -> None:
         ("i-1", "i-2"),
         decided=(
             Decided("r1", "i-1", Decision.APPROVED, digest="d1"),
-            Decided("r1", "i-2", Decision.CANCELLED, payload_valid=False),
+            Decided("r1", "i-2", Decision.CANCELLED),
         ),
         executed=(("r1", "i-1"),),
     )
@@ -177,7 +177,6 @@ def test_an_answer_that_was_taken_is_told_of_the_run_that_asked() -> None:
         "state": "decided",
         "decision": "cancelled",
         "decided_at": "2026-11-30T12:02:10Z",
-        "payload_valid": False,
     }
 
 
@@ -232,7 +231,7 @@ def test_a_start_says_who_runs_it_and_for_how_long_it_lives() -> None:
 def test_a_sign_of_life_is_one() -> None:
     begins = Begun(THREAD, "r2", Mode.SPEC, None, NOON)
 
-    record = codec.read_value(told.progress_record(begins, Sign.STATE_CHANGE, NOON, Source()))
+    record = codec.read_value(told.progress_record(begins, Sign.STATE_CHANGE, NOON))
 
     assert isinstance(record, model.RunProgress)
     assert (record.run_id, record.sign, record.at) == ("r2", Sign.STATE_CHANGE, NOON)
@@ -250,13 +249,12 @@ def test_a_stream_that_fell_silent_says_when_it_was_last_heard() -> None:
 
 def test_what_the_stream_does_not_say_the_producer_s_receipt_does() -> None:
     limits = [{"name": "max", "kind": "steps", "limit": 5}]
-    receipt = {"steps": 9, "model_calls": 4, "limits": limits, "attempt": 3, "findings": [{"code": "own"}]}
+    receipt = {"steps": 9, "model_calls": 4, "limits": limits, "findings": [{"code": "own"}]}
     seen = run("r1", steps=2, receipt=receipt, findings=(found("TRUNCATED", "r1"),))
 
     stopped = told.ended_records(seen, Link(), Source())[0]
 
     assert (stopped["steps"], stopped["model_calls"], stopped["limits"]) == (2, 4, limits)
-    assert "attempt" not in stopped
     assert stopped["findings"] == [{"code": "own"}, {"code": "truncated", "where": "r1"}]
 
 

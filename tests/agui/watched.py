@@ -74,5 +74,10 @@ def names(seen: RunSeen) -> set[str]:
     return {each.name for each in seen.findings}
 
 
+def about(seen: RunSeen, name: str) -> tuple[str, ...]:
+    """What a finding is about."""
+    return next(each.ids for each in seen.findings if each.name == name)
+
+
 def fatal(seen: RunSeen) -> set[str]:
     return {each.name for each in seen.findings if each.fatal}
