@@ -215,6 +215,8 @@ def _read_json(path: Path, took: Took) -> Iterator[Kept | Bad]:
         yield from _read_values(inside, 1, "records[{}].{}")
     elif isinstance(value, dict) and "schema" in value:
         yield from _read_values([value], 1, "{1}")
+    elif isinstance(value, dict) and "exchanges" in value:
+        raise NoRecordsError(f"{path} holds exchanges of AG-UI, and no records. `agui audit` reads it.")
     else:
         raise NoRecordsError(f"{path} holds no records. It takes one record a line, or a case file with `records`.")
 

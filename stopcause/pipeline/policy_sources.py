@@ -97,12 +97,13 @@ def _sources(paths: Sequence[Path]) -> list[Source]:
 
 
 def _holds_cases(source: Source) -> bool:
-    """Whether a file begins with a case: one in a `.json`, or one a line."""
+    """Whether a file begins with a case: one in a `.json`, or one a line. One of AG-UI is a case, without records."""
     path = Path(source.name)
     if path.suffix == PARQUET:
         return False
     if path.suffix == ".json" and (source.size or 0) <= _IN_MEMORY_BYTES:
-        return cases.is_case(_json(cases.read_bytes(path)))
+        value = _json(cases.read_bytes(path))
+        return cases.is_case(value) or cases.is_thread_case(value)
     try:
         with path.open("rb") as file:
             return cases.is_case(_json(next((line for line in file if line.strip()), b"")))
