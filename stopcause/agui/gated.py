@@ -7,8 +7,8 @@ did what it is for; behind an answer that gives up, producers send one that says
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
 
 from stopcause.agui import resumes
 from stopcause.agui.findings import Finding, found
@@ -55,6 +55,9 @@ class _Came(NamedTuple):
     is_repeat: bool  # an event, and an earlier run had one
 
 
+_Group: TypeAlias = Sequence[_Came]
+
+
 def read_results(thread: Thread, run: RunSeen, matched: resumes.Matched) -> Evidence:
     """Hold a run's results against what earlier runs of its thread had asked for."""
     new = tuple(_new_results(thread, run))
@@ -64,16 +67,16 @@ def read_results(thread: Thread, run: RunSeen, matched: resumes.Matched) -> Evid
     open_ones = [each for each in came if each.raised.state in UNANSWERED]
     is_known = run.input is not None
     answered = [each for each in came if each.raised.answer is not None and each.raised.state not in UNANSWERED]
-    allowed = [each for each in answered if _is_allowed(each.raised)]
+    first = [each for each in answered if each.is_first]
     states = {each.place: State.BYPASSED if is_known else State.CLOSED for each in open_ones}
     states |= {each.place: State.CLOSED for each in answered if each.raised.state is not State.BYPASSED}
     return Evidence(
         states=states,
-        executed=tuple(_key(each) for each in allowed if each.is_first),
+        executed=tuple(_key(each) for each in first if _is_allowed(each.raised)),
         bypassed=tuple(_key(each) for each in open_ones) if is_known else (),
         presumed=() if is_known else tuple(each.place for each in open_ones),
         ran=frozenset(each.place for each in came),
-        findings=tuple(_findings(run, matched, came, open_ones if is_known else [])),
+        findings=tuple(_findings(run, matched, came, open_ones if is_known else (), first)),
         before=thread.results,
         new=new,
     )
@@ -123,20 +126,16 @@ def _is_allowed(raised: Raised) -> bool:
 
 
 def _findings(
-    run: RunSeen, matched: resumes.Matched, came: tuple[_Came, ...], unasked: list[_Came]
+    run: RunSeen, matched: resumes.Matched, came: _Group, without_leave: _Group, answered: _Group
 ) -> Iterator[Finding]:
-    name = "ACTION_ON_UNRECOGNISED_ANSWER" if matched.is_unrecognised else "ACTION_WITHOUT_ANSWER"
-    given_up = [
-        each for each in came if each.is_first and each.raised.state not in UNANSWERED and not _is_allowed(each.raised)
-    ]
-    groups = (
-        (name, unasked),
+    groups: tuple[tuple[str, _Group], ...] = (
+        ("ACTION_ON_UNRECOGNISED_ANSWER" if matched.is_unrecognised else "ACTION_WITHOUT_ANSWER", without_leave),
         ("DUPLICATE_EFFECT", [each for each in came if each.is_repeat]),
-        ("RESULT_AFTER_CANCEL", [each for each in given_up if each.raised.answer is not None]),
+        ("RESULT_AFTER_CANCEL", [each for each in answered if not _is_allowed(each.raised)]),
     )
-    for title, group in groups:
+    for name, group in groups:
         if group:
-            yield found(title, *(each.raised.interrupt.id for each in group), mode=run.mode)
+            yield found(name, *(each.raised.interrupt.id for each in group), mode=run.mode)
 
 
 def _key(came: _Came) -> tuple[str, str]:

@@ -13,7 +13,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from stopcause.agui import findings
 from stopcause.agui.guard import ResumeGuard
 from stopcause.agui.verdicts import Judged
 from stopcause.classifier.policy import Policy, policy_from_mapping
@@ -116,7 +115,7 @@ def _policy_of(case: ThreadCase) -> Policy:
 def _faults(case: ThreadCase, audit: agui.Audit, guard: ResumeGuard) -> Iterator[str]:
     yield from _run_faults(case.expected.get("runs", ()), audit)
     yield from _thread_faults(case.expected.get("threads", ()), audit)
-    yield from _finding_faults(case.expected, findings.names(audit.findings))
+    yield from agui_receive.finding_faults(case.expected, audit.findings)
     if case.check is not None:
         yield from _check_faults(case.check, case, guard)
 
@@ -158,19 +157,10 @@ def _thread_faults(wanted: Iterable[Mapping[str, Any]], audit: agui.Audit) -> It
             yield f"thread {each['thread_id']}: open is {is_open}, not {sorted(each['open'])}"
 
 
-def _finding_faults(expected: Mapping[str, Any], names: frozenset[str]) -> Iterator[str]:
-    for name in expected.get("findings", ()):
-        if name not in names:
-            yield f"{name} was not found"
-    for name in expected.get("absent", ()):
-        if name in names:
-            yield f"{name} was found"
-
-
 def _check_faults(wanted: Mapping[str, Any], case: ThreadCase, guard: ResumeGuard) -> Iterator[str]:
     now = Fields(wanted, case.path, "check.").time("now") if "now" in wanted else case.now
     check = agui_check.check_input(guard, wanted.get("input"), now).check
     if check.refused is not wanted.get("refused", check.refused):
         yield f"the guard {'refuses' if check.refused else 'passes'} the input"
-    for fault in _finding_faults(wanted, findings.names(check.findings)):
+    for fault in agui_receive.finding_faults(wanted, check.findings):
         yield f"the guard: {fault}"

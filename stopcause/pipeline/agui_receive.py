@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
 from stopcause.agui import findings, producer
+from stopcause.agui.findings import Finding
 from stopcause.agui.producer import Received
 from stopcause.agui.words import Mode
 
@@ -26,7 +27,12 @@ def faults(wanted: Mapping[str, Any], now: datetime) -> Iterator[str]:
     for name in [name for name in said if name in expected]:
         if said[name] != expected[name]:
             yield f"{name} is {said[name]}, not {expected[name]}"
-    names = findings.names(received.findings)
+    yield from finding_faults(expected, received.findings)
+
+
+def finding_faults(expected: Mapping[str, Any], found: Iterable[Finding]) -> Iterator[str]:
+    """Which findings are missing, and which ones there should not be: `findings` and `absent` of any case."""
+    names = findings.names(found)
     yield from (f"{name} was not found" for name in expected.get("findings", ()) if name not in names)
     yield from (f"{name} was found" for name in expected.get("absent", ()) if name in names)
 
