@@ -203,6 +203,7 @@ def test_a_request_that_was_refused_began_no_run(status: int) -> None:
     assert isinstance(seen, RunSeen)
     assert (seen.ending, seen.cause, seen.reason) == (Ending.REFUSED, StopCause.INPUT_REJECTED, f"http_{status}")
     assert (seen.run_id, seen.http_status, seen.input) == ("r1", status, GIVEN)
+    assert names(seen) == {"INPUT_REFUSED"}
 
 
 def test_an_answer_without_any_event_is_truncated_where_somebody_asked() -> None:
