@@ -8,6 +8,7 @@ import pytest
 
 from stopcause.agui import inputs, interrupts
 from stopcause.agui.guard import Check, ResumeGuard
+from stopcause.agui.parsing import whole
 from tests.agui.asking import NOW, asks, given, gives_up, names, paused, says
 
 
@@ -78,3 +79,19 @@ def test_a_moment_without_an_offset_is_utc() -> None:
     guard = ResumeGuard()
     guard.saw(asks("t1", "r1", "i-1", expires_at=NOW))
     assert names(guard.check(given("t1", "r2", says("i-1")), NOW.replace(tzinfo=None))) == {"EXPIRED_ANSWER"}
+
+
+def test_an_id_that_is_no_unicode_hides_no_payload() -> None:
+    guard = ResumeGuard()
+    guard.saw(asks("t1", "r1", whole("i\ud800")))
+    assert names(guard.check(given("t1", "r2", says("i\ud800", approved="yes")), NOW)) == {"PAYLOAD_SCHEMA_MISMATCH"}
+    assert not guard.check(given("t1", "r2", says("i\ud800")), NOW).refused
+
+
+@pytest.mark.parametrize("resume", [[Model(says("i-1"))], (Model(says("i-1")),), (says("i-1"),)])
+def test_models_and_tuples_in_a_dictionary_of_the_hosts_are_answers(resume: object) -> None:
+    guard = paused(None)
+    value = {**given("t1", "r2"), "resume": resume}
+    assert guard.check(value, NOW) == Check(refused=False, findings=())
+    guard.sent(value)
+    assert not guard.thread("t1").open()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from stopcause.agui.producer import Received, keys_of, receive
 from stopcause.agui.values import Interrupt
 from stopcause.agui.words import Mode
-from stopcause.receipts.vocabulary import ApprovalKind
+from stopcause.receipts.vocabulary import ApprovalKind, Decision
 from tests.agui import asking
 from tests.agui.asking import APPROVE, NOW, says
 from tests.support.laws import tried_on
@@ -143,3 +143,23 @@ def test_a_model_of_the_sdk_is_read_like_its_json() -> None:
 
     value = Model(asking.given("t1", "r2", says("i-1")))
     assert receive([Model(interrupt("i-1"))], value, now=NOW).may_act("i-1")
+
+
+def test_an_agent_gets_the_payload_of_the_answer_that_counts() -> None:
+    asked = interrupt("i-1", responseSchema=APPROVE)
+    malformed = {"interruptId": "i-1", "status": "ok", "payload": {"approved": True}}
+    received = got([asked], malformed, says("i-1", approved=False))
+    assert received.answers["i-1"].payload == {"approved": False}
+    assert not received.may_act("i-1")
+
+
+@pytest.mark.parametrize("approved", [None, 0, 1, "false", "true", []])
+def test_an_approval_that_is_neither_yes_nor_no_allows_nothing(approved: object) -> None:
+    asked = interrupt("i-1")
+    received = got([asked], says("i-1", approved=approved))
+    assert received.error is not None
+    assert received.error.code == "INVALID_PAYLOAD"
+    word = {"type": "object", "properties": {"approved": {}}}
+    free = got([{**asked, "responseSchema": word}], says("i-1", approved=approved))
+    assert free.answers["i-1"].decision is Decision.DENIED
+    assert not free.may_act("i-1")
