@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import NamedTuple
 
 from stopcause.agui.inputs import digest_of, legacy_payload, read_input
@@ -43,13 +42,6 @@ def _with_plain_answers(value: Json) -> Json:
     """A host may have put models, or a tuple, into a dictionary of its own: what it will send is JSON of them."""
     answers = value.get("resume") if isinstance(value, dict) else None
     return {**value, "resume": [plain(each) for each in answers]} if isinstance(answers, list | tuple) else value
-
-
-def aware(now: datetime | None) -> datetime:
-    """A moment in UTC; the clock's, where nobody says one."""
-    if now is None:
-        return datetime.now(UTC)
-    return now.replace(tzinfo=UTC) if now.tzinfo is None else now.astimezone(UTC)
 
 
 def _payloads(value: Mapping[str, Json]) -> dict[str, Json]:

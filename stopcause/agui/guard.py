@@ -22,9 +22,10 @@ from typing import Literal, NamedTuple
 from stopcause.agui import ledger, schemas
 from stopcause.agui.answers import Answers
 from stopcause.agui.findings import Finding, found
-from stopcause.agui.given import Given, aware, read_given
+from stopcause.agui.given import Given, read_given
 from stopcause.agui.guard_rules import Asked, findings_of, overtaken, refuses, without_old_channel
 from stopcause.agui.guard_state import GuardState, StateError
+from stopcause.agui.times import aware
 from stopcause.agui.values import Begun, Input, Json, Raised, RunSeen, Thread
 from stopcause.agui.words import UNDER_WAY, Mode, State
 from stopcause.errors import ConfigurationError, ResumeRefusedError

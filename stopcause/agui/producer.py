@@ -22,8 +22,9 @@ from typing import Literal, NamedTuple
 
 from stopcause.agui import guard_rules, interrupts, resumes
 from stopcause.agui.findings import Finding, found
-from stopcause.agui.given import Given, aware, plain, read_given
+from stopcause.agui.given import Given, plain, read_given
 from stopcause.agui.schema_budget import one_budget
+from stopcause.agui.times import aware
 from stopcause.agui.values import Entry, Interrupt, Json
 from stopcause.agui.words import ANSWERS, CANCELLED, RESOLVED, Mode
 from stopcause.receipts.vocabulary import ApprovalKind, Decision

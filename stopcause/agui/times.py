@@ -13,13 +13,19 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _LATEST_MS = 253_402_300_799_000  # the end of the year 9999
 
 
+def aware(moment: datetime | None) -> datetime:
+    """A moment in UTC, as one without an offset is; the clock's, where nobody says one."""
+    if moment is None:
+        return datetime.now(UTC)
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+
+
 def read_time(value: object) -> datetime | None:
     """An ISO 8601 date or time, or None where it is none. Without an offset it is UTC; a date is its midnight."""
     if not isinstance(value, str) or not _DATE.fullmatch(text := value.strip()):
         return None
     with contextlib.suppress(ValueError, OverflowError):
-        moment = datetime.fromisoformat(text.upper())
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        return aware(datetime.fromisoformat(text.upper()))
     return None
 
 
