@@ -10,29 +10,22 @@ when it is opened: its structure, and the seal of every row, so that a flipped b
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import json
 import os
 import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
-from pydantic import TypeAdapter
-
-from stopcause.agui.values import Entry, Interrupt, Raised, Result, Thread
-from stopcause.agui.words import UNSETTLED
+from stopcause.agui.guard_rows import Row, key_of, row_of
+from stopcause.agui.values import Thread
 
 _VERSION = 1
 _APPLICATION = 0x5354_4F50  # "STOP"
 _BUSY_S = 5.0
 _KEPT_S = 30 * 86_400  # a settled thread
 _MOST_SETTLED = 100_000
-_LARGEST = 1 << 20  # bytes of a thread, with its schemas
 _COUNTED_EACH = 256  # writes: counting rows takes a while
 
 _TABLES = """
@@ -44,7 +37,7 @@ CREATE TABLE raised (interrupt BLOB NOT NULL, thread BLOB NOT NULL, PRIMARY KEY 
 CREATE INDEX raised_by_thread ON raised (thread);
 CREATE TRIGGER forgotten AFTER DELETE ON thread BEGIN DELETE FROM raised WHERE thread = OLD.id; END;
 """
-_COLUMNS = "id, body, seal, is_open, at"
+_COLUMNS = ", ".join(Row._fields)
 
 
 class StateError(Exception):
@@ -100,7 +93,7 @@ class GuardState:
         """Whether another thread than this one asks or asked by that id."""
         with self._use() as db:
             sql = "SELECT 1 FROM raised WHERE interrupt = ? AND thread <> ? LIMIT 1"
-            return db.execute(sql, (_key(interrupt_id), _key(thread_id))).fetchone() is not None
+            return db.execute(sql, (key_of(interrupt_id), key_of(thread_id))).fetchone() is not None
 
     def change(self, thread_id: str, step: Callable[[Thread], Thread]) -> None:
         """A step of a thread, with nobody else's in between. What `step` raises undoes it."""
@@ -119,22 +112,19 @@ class GuardState:
 
     def _read(self, db: sqlite3.Connection, thread_id: str) -> Thread | None:
         sql = f"SELECT {_COLUMNS} FROM thread WHERE id = ?"  # noqa: S608 - names of ours
-        row = db.execute(sql, (_key(thread_id),)).fetchone()
+        row = db.execute(sql, (key_of(thread_id),)).fetchone()
         try:
-            return None if row is None else _read_row(row)
+            return None if row is None else Row(*row).thread()
         except (ValueError, TypeError, KeyError, RecursionError):
             raise StateError("damaged", self.path) from None
 
     def _write(self, db: sqlite3.Connection, thread: Thread) -> None:
-        now = int(time.time())
-        is_open = any(each.state in UNSETTLED for each in thread.raised)
-        key, body = _key(thread.id), _small(thread)
-        db.execute("DELETE FROM thread WHERE id = ?", (key,))
-        row = (key, body, _seal(key, body, int(is_open), now), int(is_open), now)
+        row = row_of(thread, int(time.time()))
+        db.execute("DELETE FROM thread WHERE id = ?", (row.id,))
         db.execute(f"INSERT INTO thread ({_COLUMNS}) VALUES (?, ?, ?, ?, ?)", row)  # noqa: S608 - names of ours
-        interrupts = {(_key(each.interrupt.id), key) for each in thread.raised}
+        interrupts = {(key_of(each.interrupt.id), row.id) for each in thread.raised}
         db.executemany("INSERT INTO raised (interrupt, thread) VALUES (?, ?)", interrupts)
-        self._forget(db, now)
+        self._forget(db, row.at)
 
     def _forget(self, db: sqlite3.Connection, now: int) -> None:
         """Settled threads that are old or too many; one that waits stays for as long as it waits."""
@@ -143,8 +133,6 @@ class GuardState:
         if self._writes % _COUNTED_EACH == 0:
             settled = "SELECT rowid FROM thread WHERE is_open = 0 ORDER BY at DESC LIMIT -1 OFFSET ?"
             db.execute(f"DELETE FROM thread WHERE rowid IN ({settled})", (_MOST_SETTLED,))  # noqa: S608 - ours
-
-    # Opening
 
     @contextlib.contextmanager
     def _use(self) -> Iterator[sqlite3.Connection]:
@@ -240,81 +228,6 @@ def _verify(db: sqlite3.Connection, path: Path) -> None:
         raise StateError("newer_version", path)
     if db.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
         raise StateError("damaged", path)
-    if not all(map(_is_sealed, db.execute(f"SELECT {_COLUMNS} FROM thread"))):  # noqa: S608 - names of ours
+    rows = db.execute(f"SELECT {_COLUMNS} FROM thread")  # noqa: S608 - names of ours
+    if not all(Row(*row).is_sealed() for row in rows):
         raise StateError("damaged", path)
-
-
-# Rows -----------------------------------------------------------------------------------------------------------------
-
-
-def _key(text: str) -> bytes:
-    """Ids are as the wire gives them: half a surrogate pair is one too."""
-    return text.encode("utf-8", "surrogatepass")
-
-
-def _seal(key: bytes, body: bytes, is_open: int, at: int) -> bytes:
-    return hashlib.blake2b(b"\x00".join((key, body, b"%d %d" % (is_open, at))), digest_size=16).digest()
-
-
-def _is_sealed(row: tuple[Any, ...]) -> bool:
-    key, body, seal, is_open, at = row
-    return bool(seal == _seal(key, body, is_open, at))
-
-
-def _read_row(row: tuple[Any, ...]) -> Thread:
-    if not _is_sealed(row):
-        raise ValueError
-    return read_thread(row[1])
-
-
-_THREAD = TypeAdapter(Thread)
-
-
-def write_thread(thread: Thread) -> bytes:
-    """A thread as JSON, without what has its default."""
-    return json.dumps(_plain(thread), separators=(",", ":")).encode()
-
-
-def _small(thread: Thread) -> bytes:
-    """A thread's JSON. Where schemas make it large they are left out: their digests say that there were some."""
-    body = write_thread(thread)
-    if len(body) <= _LARGEST:
-        return body
-    bare = (each._replace(interrupt=each.interrupt._replace(schema=None)) for each in thread.raised)
-    return write_thread(thread._replace(raised=tuple(bare)))
-
-
-def read_thread(text: bytes) -> Thread:
-    """What `write_thread` wrote, of this version or a later one: fields that are not known are passed over.
-
-    Raises:
-        ValueError: It is none.
-    """
-    value = _known(Thread, json.loads(text))
-    value["raised"] = [_raised(each) for each in value.get("raised", ())]
-    value["results"] = [_known(Result, each) for each in value.get("results", ())]
-    return _THREAD.validate_python(value)
-
-
-def _raised(value: Mapping[str, Any]) -> dict[str, Any]:
-    raised = _known(Raised, value)
-    raised["interrupt"] = _known(Interrupt, raised["interrupt"])
-    if "answer" in raised:
-        raised["answer"] = _known(Entry, raised["answer"])
-    return raised
-
-
-def _known(kind: type[tuple[Any, ...]], value: Mapping[str, Any]) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise ValueError  # noqa: TRY004 - as all that is none
-    return {name: value[name] for name in kind.__annotations__ if name in value}
-
-
-def _plain(value: Any) -> Any:  # noqa: ANN401 - any field of a value
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        defaults: Mapping[str, Any] = getattr(value, "_field_defaults", {})
-        fields = zip(value._fields, value, strict=True)
-        return {name: _plain(each) for name, each in fields if name not in defaults or each != defaults[name]}
-    if isinstance(value, tuple):
-        return [_plain(each) for each in value]
-    return value.isoformat() if isinstance(value, datetime) else value

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from stopcause.agui import findings, guard_state
+from stopcause.agui import findings, guard_rows, guard_state
 from stopcause.agui.guard import ResumeGuard
-from stopcause.agui.guard_state import GuardState, StateError, read_thread, write_thread
+from stopcause.agui.guard_rows import read_thread, write_thread
+from stopcause.agui.guard_state import GuardState, StateError
 from stopcause.agui.values import Entry, Interrupt, Raised, Result, Thread
 from stopcause.agui.words import Channel, State
 from stopcause.receipts.vocabulary import ApprovalKind
@@ -176,7 +177,7 @@ def test_a_row_that_does_not_parse_is_damage_though_its_seal_is_right(tmp_path: 
     body = b'{"id":"t1","raised":[{"run_id":"r1","interrupt":{"id":"i-1","kind":"no such kind"}}]}'
     with sqlite3.connect(path) as db:
         at = db.execute("SELECT at FROM thread").fetchone()[0]
-        db.execute("UPDATE thread SET body = ?, seal = ?", (body, guard_state._seal(b"t1", body, 1, at)))
+        db.execute("UPDATE thread SET body = ?, seal = ?", (body, guard_rows.seal_of(b"t1", body, 1, at)))
     db.close()
     with pytest.raises(StateError) as caught:
         GuardState(path).thread("t1")
