@@ -1,12 +1,20 @@
-"""Runs made by hand, for what holds of threads whatever the stream was. Short names: they are written in long rows."""
+"""Runs made by hand, for what holds of threads whatever the stream was; and what is told of exchanges.
+
+Short names: they are written in long rows.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from stopcause.agui import told
+from stopcause.agui.inputs import read_input
 from stopcause.agui.ledger import Ledger
-from stopcause.agui.values import Entry, Input, Interrupt, Link, Result, RunSeen
+from stopcause.agui.lifecycle import Watch
+from stopcause.agui.told import Draft, Source
+from stopcause.agui.values import Begun, Entry, Input, Interrupt, Link, Result, RunSeen
 from stopcause.agui.words import Ending, Mode
 from stopcause.receipts.vocabulary import ApprovalKind, StopCause
 
@@ -76,3 +84,16 @@ def after(*runs: RunSeen) -> tuple[Ledger, list[Link]]:
 def states(ledger: Ledger, thread: str = THREAD) -> dict[tuple[str, str], str]:
     """Where each interrupt stands: (run, interrupt) -> state."""
     return {(each.run_id, each.interrupt.id): str(each.state) for each in ledger.threads[thread].raised}
+
+
+def drafts_of(exchanges: list[Mapping[str, Any]], source: Source) -> Iterator[Draft]:
+    """What a tap tells of a history."""
+    ledger = Ledger()
+    for each in exchanges:
+        watch = Watch(read_input(each.get("input")), http_status=each.get("http_status"))
+        for event in (*each["events"], None):
+            for seen in watch.close() if event is None else watch.take(event):
+                if isinstance(seen, Begun):
+                    yield from told.begun_records(seen, ledger.begun(seen), source)
+                else:
+                    yield from told.ended_records(seen, ledger.ended(seen), source)

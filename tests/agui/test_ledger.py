@@ -1,4 +1,4 @@
-"""Threads run by run, where a case file cannot look: states, links, what is pure, what is bounded."""
+"""Threads run by run, where a case file cannot look: what becomes of an interrupt, what is pure, what is bounded."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from stopcause.agui import ledger as ledgers
 from stopcause.agui import turns
 from stopcause.agui.findings import found, names
 from stopcause.agui.ledger import Ledger, begun, ended
-from stopcause.agui.values import Begun, Decided, Entry, Input, Interrupt, Result, RunSeen, Thread
+from stopcause.agui.values import Begun, Decided, Entry, Input, RunSeen, Thread
 from stopcause.agui.words import Channel, Ending, State
-from stopcause.receipts.vocabulary import ApprovalKind, Decision
+from stopcause.receipts.vocabulary import Decision
 from tests.agui.seen import NOON, THREAD, after, asked, gives_up, run, states, yes
 
 ASKS = run("r1", asks=(asked("i-1", "tc-1"),))
@@ -41,15 +41,6 @@ def test_an_answer_ends_as_its_run_does(ending: Ending, state: str) -> None:
     ledger, _ = after(ASKS, run("r2", ending, yes("i-1")))
 
     assert states(ledger) == {("r1", "i-1"): state}
-
-
-@pytest.mark.parametrize("ending", [Ending.ERROR, Ending.TRUNCATED, Ending.REJECTED])
-def test_a_result_of_the_gated_call_closes_it_however_its_run_ends(ending: Ending) -> None:
-    ledger, links = after(ASKS, run("r2", ending, yes("i-1"), results=("tc-1",)))
-
-    assert states(ledger) == {("r1", "i-1"): "closed"}
-    assert links[1].executed == (("r1", "i-1"),)
-    assert links[1].decided == (Decided("r1", "i-1", Decision.APPROVED, digest="d-yes"),)
 
 
 @pytest.mark.parametrize(
@@ -102,30 +93,6 @@ def test_nothing_is_known_of_answers_that_nobody_saw() -> None:
 
     assert states(ledger) == {("r1", "i-1"): "open"}
     assert links[1].findings == ()
-
-
-def test_a_gated_call_in_a_run_whose_input_nobody_saw_was_answered_it_seems() -> None:
-    ledger, links = after(ASKS, run("r2", results=("tc-1",), knows_input=False))
-
-    assert states(ledger) == {("r1", "i-1"): "closed"}
-    assert (links[1].resumes_run_id, links[1].answers, links[1].bypassed) == ("r1", ("i-1",), ())
-
-
-def test_a_call_without_leave_is_bypassed_and_no_longer_open() -> None:
-    ledger, links = after(ASKS, run("r2", results=("tc-1",)))
-
-    assert states(ledger) == {("r1", "i-1"): "bypassed"}
-    assert links[1].bypassed == (("r1", "i-1"),)
-    assert links[1].executed == ()
-
-
-def test_two_questions_about_one_call_both_want_an_answer() -> None:
-    both = run("r1", asks=(asked("i-1", "tc-1"), asked("i-2", "tc-1")))
-    ledger, links = after(both, run("r2", Ending.SUCCESS, yes("i-2"), results=("tc-1",)))
-
-    assert states(ledger) == {("r1", "i-1"): "bypassed", ("r1", "i-2"): "closed"}
-    assert (links[1].bypassed, links[1].executed) == ((("r1", "i-1"),), (("r1", "i-2"),))
-    assert "ACTION_WITHOUT_ANSWER" in names(links[1].findings)
 
 
 def test_what_is_wrong_with_an_input_itself_is_said_of_its_run() -> None:
@@ -221,184 +188,6 @@ def test_a_message_answers_a_call_to_the_client_s_own_tool() -> None:
     assert links[1].decided == (Decided("r1", "tc-1", Decision.ANSWERED),)
 
 
-# A run that is told again ---------------------------------------------------------------------------------------------
-
-
-def test_a_late_error_leaves_the_thread_as_it_was() -> None:
-    ledger, _ = after(ASKS, run("r2", Ending.SUCCESS, yes("i-1"), asks=(asked("i-2", "tc-2"),)))
-    before = ledger.threads[THREAD]
-    late = run("r2", Ending.ERROR, yes("i-1"), asks=(asked("i-2", "tc-2"),), is_late=True)
-
-    link = ledger.ended(late)
-
-    assert ledger.threads[THREAD] == before
-    assert (link.resumes_run_id, link.answers) == ("r1", ("i-1",))
-    assert names(link.findings) == {"ANSWER_CONSUMED_THEN_FAILED"}
-
-
-def test_a_late_error_whose_finish_nobody_saw_is_a_finish_and_an_error() -> None:
-    late = run("r1", Ending.ERROR, asks=(asked("i-1"),), is_late=True)
-    ledger, _ = after(late)
-
-    assert states(ledger) == {("r1", "i-1"): "open"}
-    assert ledger.threads[THREAD].paused_run == "r1"
-
-
-def test_without_its_ledger_a_thread_still_knows_what_a_counted_run_took_up() -> None:
-    resuming = run("r2", Ending.SUCCESS, yes("i-1"), asks=(asked("i-2", "tc-2"),))
-    ledger, links = after(ASKS, resuming)
-    thread = ledger.threads[THREAD]
-
-    again, link = ended(thread, resuming._replace(ending=Ending.REJECTED))
-
-    assert (again, link) == (thread, links[1])
-
-
-def test_a_run_that_is_restated_changes_nothing() -> None:
-    resuming = run("r2", Ending.SUCCESS, yes("i-1"), results=("tc-1",))
-    ledger, links = after(ASKS, resuming)
-    before = ledger.threads[THREAD]
-
-    for seen, link in zip((ASKS, resuming), links, strict=True):
-        again = ledger.ended(seen._replace(input=None))
-        assert again._replace(findings=()) == link
-        assert names(again.findings) == {"RUN_TOLD_AGAIN"}
-    assert ledger.threads[THREAD] == before
-
-
-def test_a_refused_run_never_began_and_its_id_is_free() -> None:
-    ledger, _ = after(
-        ASKS, run("r2", Ending.REFUSED, yes("i-1")), run("r2", Ending.SUCCESS, yes("i-1"), results=("tc-1",))
-    )
-
-    assert states(ledger) == {("r1", "i-1"): "closed"}
-    assert ledger.threads[THREAD].runs == ("r1", "r2")
-
-
-def test_that_a_run_is_asked_for_again_after_its_end_is_said() -> None:
-    ledger, _ = after(ASKS, run("r2", Ending.ERROR, yes("i-1")))
-    again = run("r2", Ending.SUCCESS, yes("i-1"))
-    ledger.begun(started(again))
-
-    assert "RUN_TOLD_AGAIN" in names(ledger.ended(again).findings)
-    assert states(ledger) == {("r1", "i-1"): "open"}
-
-
-def test_a_run_that_broke_off_may_be_tried_again_under_its_id() -> None:
-    ledger, links = after(ASKS, run("r2", Ending.TRUNCATED, yes("i-1")), run("r2", Ending.SUCCESS, yes("i-1")))
-
-    assert states(ledger) == {("r1", "i-1"): "closed"}
-    assert links[2].decided == (Decided("r1", "i-1", Decision.APPROVED, digest="d-yes"),)
-
-
-def test_an_event_that_comes_again_is_a_second_effect_and_a_snapshot_is_not() -> None:
-    executed = run("r2", Ending.SUCCESS, yes("i-1"), results=(Result("tc-1", "m-1"),))
-    restated = run("r3", results=(Result("tc-1", "m-1", is_event=False),))
-    again = run("r4", results=(Result("tc-1", "m-2"),))
-
-    _, links = after(ASKS, executed, restated, again)
-
-    assert links[2].findings == ()
-    assert names(links[3].findings) == {"DUPLICATE_EFFECT"}
-
-
-def test_a_call_that_is_asked_for_again_may_come_back_again() -> None:
-    first = run("r2", Ending.SUCCESS, yes("i-1"), results=("tc-1",))
-    asks_again = run("r3", asks=(asked("i-1", "tc-1"),))
-    second = run("r4", Ending.SUCCESS, yes("i-1"), results=("tc-1",))
-
-    ledger, links = after(ASKS, first, asks_again, second)
-
-    assert "DUPLICATE_EFFECT" not in names(links[3].findings)
-    assert links[3].executed == (("r3", "i-1"),)
-    assert states(ledger) == {("r1", "i-1"): "closed", ("r3", "i-1"): "closed"}
-
-
-# Links ----------------------------------------------------------------------------------------------------------------
-
-
-def test_what_failed_took_up_its_run_and_answered_nothing() -> None:
-    _, links = after(ASKS, run("r2", Ending.ERROR, yes("i-1")))
-
-    assert (links[1].resumes_run_id, links[1].answers, links[1].decided) == ("r1", (), ())
-
-
-def test_what_only_asks_again_takes_up_the_run_that_asked() -> None:
-    _, links = after(ASKS, run("r2", asks=(asked("i-9", "tc-1"),)))
-
-    assert (links[1].resumes_run_id, links[1].answers, links[1].decided) == ("r1", ("i-1",), ())
-
-
-def test_what_is_asked_again_is_told_with_what_was_said_the_first_time() -> None:
-    first = asked("i-1", "tc-1", tool="send_email", raised_by="sub-1", owner="team:ops", due=NOON)
-    ledger, links = after(run("r1", asks=(first,)), run("r2", asks=(asked("i-1", owner="team:new"),)))
-
-    assert links[1].asked == (first._replace(owner="team:new"),)
-    assert ledger.threads[THREAD].open()[0].interrupt == links[1].asked[0]
-
-
-def test_a_late_error_asks_what_its_run_asked() -> None:
-    late = run("r1", Ending.ERROR, asks=ASKS.interrupts, is_late=True)
-    ledger, links = after(ASKS, late)
-
-    assert links[1].asked == ASKS.interrupts
-    assert ended(ledger.threads[THREAD], late)[1].asked == ASKS.interrupts
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        asked("i-1", "tc-2"),
-        asked("i-1", "tc-1", schema_digest="other"),
-        asked("i-1")._replace(kind=ApprovalKind.EXTERNAL),
-    ],
-)
-def test_another_question_under_the_id_of_one_that_was_answered_is_another(other: Interrupt) -> None:
-    ledger, links = after(ASKS, run("r2", Ending.SUCCESS, yes("i-1"), asks=(other,)))
-
-    assert states(ledger) == {("r1", "i-1"): "closed", ("r2", "i-1"): "open"}
-    assert len(links[1].decided) == 1
-    assert ledger.threads[THREAD].same_set == 1
-
-
-def test_what_was_answered_and_is_asked_again_was_not_taken() -> None:
-    ledger, links = after(ASKS, run("r2", Ending.SUCCESS, yes("i-1"), asks=(asked("i-1", "tc-1"),)))
-
-    assert states(ledger) == {("r1", "i-1"): "moved", ("r2", "i-1"): "open"}
-    assert (links[1].resumes_run_id, links[1].answers, links[1].decided) == ("r1", ("i-1",), ())
-
-
-def test_the_findings_of_both_ends_of_a_run_are_in_one_link() -> None:
-    ledger, _ = after(ASKS)
-    resuming = run("r2", Ending.SUCCESS, yes("i-9"), results=("tc-1",))
-    ledger.begun(started(resuming))
-
-    found = names(ledger.ended(resuming).findings)
-
-    assert found >= {"RESUME_UNKNOWN_ID", "UNCOVERED", "ACTION_ON_UNRECOGNISED_ANSWER", "UNRECOGNISED_ENTRY"}
-
-
-@pytest.mark.parametrize(
-    ("entry", "kind", "decision"),
-    [
-        (yes("i-1"), ApprovalKind.TOOL_CALL, Decision.APPROVED),
-        (yes("i-1")._replace(is_edited=True), ApprovalKind.TOOL_CALL, Decision.EDITED),
-        (yes("i-1")._replace(approved=False), ApprovalKind.TOOL_CALL, Decision.DENIED),
-        (yes("i-1")._replace(approved=False, is_edited=True), ApprovalKind.TOOL_CALL, Decision.DENIED),
-        (gives_up("i-1"), ApprovalKind.TOOL_CALL, Decision.CANCELLED),
-        (gives_up("i-1")._replace(approved=True), ApprovalKind.TOOL_CALL, Decision.CANCELLED),
-        (Entry("i-1", "resolved", "d", bare=True), ApprovalKind.CONFIRMATION, Decision.APPROVED),
-        (Entry("i-1", "resolved", "d", bare=False), ApprovalKind.CONFIRMATION, Decision.DENIED),
-        (Entry("i-1", "resolved", "d", bare=False), ApprovalKind.INPUT_REQUIRED, Decision.ANSWERED),
-        (Entry("i-1", "resolved", "d"), ApprovalKind.EXTERNAL, Decision.ANSWERED),
-    ],
-)
-def test_what_an_answer_decides(entry: Entry, kind: ApprovalKind, decision: Decision) -> None:
-    _, links = after(run("r1", asks=(asked("i-1")._replace(kind=kind),)), run("r2", Ending.SUCCESS, entry))
-
-    assert links[1].decided == (Decided("r1", "i-1", decision, digest=entry.digest),)
-
-
 # Bounds ---------------------------------------------------------------------------------------------------------------
 
 
@@ -445,15 +234,3 @@ def test_a_thousand_interrupts_move_together() -> None:
 
     assert len(ledger.threads[THREAD].open()) == 1_000
     assert all(each.state in (State.OPEN, State.MOVED) for each in ledger.threads[THREAD].raised)
-
-
-def test_of_several_runs_that_it_asks_for_again_a_run_takes_up_the_last() -> None:
-    """The other one was lost, and a store knows that nothing resumes it."""
-    _, links = after(
-        run("r1", asks=(asked("i-1", "tc-1"),)),
-        run("r2", asks=(asked("i-2", "tc-2"),)),
-        run("r3", asks=(asked("i-2", "tc-2"), asked("i-1", "tc-1"))),
-    )
-
-    assert links[1].lost == (("r1", "i-1"),)
-    assert (links[2].resumes_run_id, links[2].answers) == ("r2", ("i-2",))

@@ -1,47 +1,26 @@
-"""Records of runs and threads: every one is read back as it was written, and says what is known and no more."""
+"""Records of runs: every one is read back as it was written, and says what is known and no more."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from stopcause.agui import told
 from stopcause.agui.findings import found
-from stopcause.agui.inputs import read_input
-from stopcause.agui.ledger import Ledger
-from stopcause.agui.lifecycle import Watch
 from stopcause.agui.told import Draft, Source
-from stopcause.agui.values import Begun, Decided, Input, Link, RunSeen, Subagents, Usage
+from stopcause.agui.values import Begun, Input, Link, RunSeen, Subagents, Usage
 from stopcause.agui.words import Ending, Mode
 from stopcause.receipts import codec, model
-from stopcause.receipts.configuration import Route
-from stopcause.receipts.identifiers import is_identifier
-from stopcause.receipts.vocabulary import ApprovalKind, Decision, Sign
+from stopcause.receipts.vocabulary import Sign
 from stopcause.resources import data_folder
-from tests.agui.seen import NOON, THREAD, after, asked, run, yes
+from tests.agui.seen import NOON, THREAD, after, asked, drafts_of, run, yes
 
 CASES = sorted(
     path for part in ("ledger", "recordings") for path in (data_folder("fixtures") / "agui" / part).glob("*")
 )
-MARK = "canary-4711"
-
-
-def drafts_of(exchanges: list[Mapping[str, Any]], source: Source) -> Iterator[Draft]:
-    """What a tap tells of a history."""
-    ledger = Ledger()
-    for each in exchanges:
-        watch = Watch(read_input(each.get("input")), http_status=each.get("http_status"))
-        for event in (*each["events"], None):
-            for seen in watch.close() if event is None else watch.take(event):
-                if isinstance(seen, Begun):
-                    yield from told.begun_records(seen, ledger.begun(seen), source)
-                else:
-                    yield from told.ended_records(seen, ledger.ended(seen), source)
 
 
 def of_kind(drafts: list[Draft], kind: str) -> Draft:
@@ -115,102 +94,6 @@ def test_a_receipt_stands_alone() -> None:
     assert {**receipt, "adapter_version": None} == {**expected, "adapter_version": None}
 
 
-def test_what_a_run_asks_is_an_approval_that_names_the_paused_state() -> None:
-    interrupt = asked("i-1", "tc-1", tool="send_email", raised_by="sub-1", owner="team:ops", schema_digest="sha256:ab")
-    seen = run("r1", asks=(interrupt._replace(due=NOON, expires_at=NOON + timedelta(hours=1)),))
-
-    (approval,) = of_kind(told.ended_records(seen, Link(asked=seen.interrupts), Source()), "run.stopped")["approvals"]
-
-    assert approval == {
-        "approval_id": "i-1",
-        "state": "routed",
-        "kind": "tool_call",
-        "raised_by": "sub-1",
-        "tool": "send_email",
-        "tool_call_id": "tc-1",
-        "requested_at": "2026-11-30T12:01:10Z",
-        "owner": "team:ops",
-        "deadline": "2026-11-30T12:00:00Z",
-        "expires_at": "2026-11-30T13:00:00Z",
-        "resume_token": "t1/r1/i-1",
-        "schema_digest": "sha256:ab",
-    }
-
-
-def test_the_host_s_route_fills_in_what_the_producer_does_not_say() -> None:
-    seen = run("r1", asks=(asked("i-1"), asked("i-2", owner="team:mine")))
-    route = Route(owner="team:all", due_s=60, expires_s=120)
-
-    source = Source("mailer", route_of=lambda *_: route)
-
-    receipt = of_kind(told.ended_records(seen, Link(asked=seen.interrupts), source), "run.stopped")
-
-    assert [each["owner"] for each in receipt["approvals"]] == ["team:all", "team:mine"]
-    assert {each["deadline"] for each in receipt["approvals"]} == {"2026-11-30T12:02:10Z"}
-    assert {each["expires_at"] for each in receipt["approvals"]} == {"2026-11-30T12:03:10Z"}
-
-
-def test_an_answer_that_was_taken_is_told_of_the_run_that_asked() -> None:
-    link = Link(
-        "r1",
-        ("i-1", "i-2"),
-        decided=(
-            Decided("r1", "i-1", Decision.APPROVED, digest="d1"),
-            Decided("r1", "i-2", Decision.CANCELLED),
-        ),
-        executed=(("r1", "i-1"),),
-    )
-
-    first, second = told.ended_records(run("r2"), link, Source())[-2:]
-
-    assert (first["run_id"], "seq" in first, first["at"]) == ("r1", False, "2026-11-30T12:02:10.000001Z")
-    assert first["approval"].pop("payload_hmac").startswith("hmac:")
-    assert first["approval"] == {
-        "approval_id": "i-1",
-        "state": "decided",
-        "decision": "approved",
-        "decided_at": "2026-11-30T12:02:10Z",
-        "executed": True,
-    }
-    assert second["approval"] == {
-        "approval_id": "i-2",
-        "state": "decided",
-        "decision": "cancelled",
-        "decided_at": "2026-11-30T12:02:10Z",
-    }
-
-
-def test_an_answer_that_was_not_taken_leaves_no_decision() -> None:
-    ledger, _ = after(run("r1", asks=(asked("i-1", "tc-1"),)))
-    failing = run("r2", Ending.ERROR, yes("i-1"))
-    begins = Begun(failing.thread_id, failing.run_id, failing.mode, failing.input, failing.began_at)
-
-    start = told.begun_records(begins, ledger.begun(begins), Source())
-    end = told.ended_records(failing, ledger.ended(failing), Source())
-
-    assert [(each["kind"], each["answers"]) for each in start] == [("run.started", ["i-1"])]
-    assert [(each["kind"], each["resumes_run_id"], each["answers"]) for each in end] == [("run.stopped", "r1", [])]
-
-
-def test_a_call_without_leave_is_told_of_both_runs() -> None:
-    link = Link(bypassed=(("r1", "i-1"),))
-
-    receipt, update = told.ended_records(run("r2"), link, Source())
-
-    assert receipt["approvals"] == [{"approval_id": "i-1", "executed": True}]
-    assert (update["run_id"], update["approval"]) == ("r1", {"approval_id": "i-1", "executed": True})
-
-
-def test_an_id_is_an_approval_once() -> None:
-    seen = run("r2", asks=(asked("i-1"), asked("i-2")))
-    link = Link(bypassed=(("r1", "i-1"),), asked=seen.interrupts)
-
-    receipt = told.ended_records(seen, link, Source())[0]
-
-    assert [each["approval_id"] for each in receipt["approvals"]] == ["i-1", "i-2"]
-    assert all("executed" not in each for each in receipt["approvals"])
-
-
 def test_a_start_says_who_runs_it_and_for_how_long_it_lives() -> None:
     begins = Begun(THREAD, "r2", Mode.SPEC, Input(THREAD, "r2", parent_run_id="r0", protocol_version="1.0"), NOON)
     source = Source(agent="mailer", lease_s=60.0, process={"pid": 7})
@@ -256,16 +139,6 @@ def test_what_the_stream_does_not_say_the_producer_s_receipt_does() -> None:
 
     assert (stopped["steps"], stopped["model_calls"], stopped["limits"]) == (2, 4, limits)
     assert stopped["findings"] == [{"code": "own"}, {"code": "truncated", "where": "r1"}]
-
-
-def test_what_the_producer_s_receipt_says_of_a_question_is_kept() -> None:
-    said = [{"approval_id": "i-1", "owner": "team:own", "delivered_at": "2026-11-30T12:00:00Z"}, {"approval_id": "x"}]
-    seen = run("r1", asks=(asked("i-1", "tc-1"),), receipt={"approvals": said})
-
-    (approval,) = told.ended_records(seen, Link(asked=seen.interrupts), Source())[0]["approvals"]
-
-    assert (approval["owner"], approval["delivered_at"]) == ("team:own", "2026-11-30T12:00:00Z")
-    assert (approval["tool_call_id"], approval["resume_token"]) == ("tc-1", "t1/r1/i-1")
 
 
 def test_notes_of_every_other_stream_are_left_out() -> None:
@@ -336,102 +209,6 @@ def test_a_run_that_is_asked_for_again_is_told_again() -> None:
     ledger, _ = after(first)
 
     assert len(told.ended_records(first, ledger.ended(first), Source())) == 1
-
-
-def test_a_suspended_subagent_waits_by_the_interrupt_of_its_run() -> None:
-    asking = run("r1", asks=(asked("i-1"),), subagents=Subagents(suspended=1))
-    silent = run("r2", subagents=Subagents(suspended=1))
-
-    assert "children" not in told.ended_records(asking, Link(asked=asking.interrupts), Source())[0]
-    assert told.ended_records(silent, Link(), Source())[0]["children"]["waiting"] == 1
-
-
-# Content --------------------------------------------------------------------------------------------------------------
-
-
-def prose(place: str) -> str:
-    return f"{MARK} {place} someone@example.org"
-
-
-def test_no_byte_of_what_people_wrote_is_told() -> None:
-    interrupt = {
-        "id": prose("id"),
-        "reason": prose("reason"),
-        "message": prose("message"),
-        "toolCallId": "tc-1",
-        "responseSchema": {"title": prose("title"), "enum": [prose("enum")]},
-        "expiresAt": prose("expiry"),
-        "metadata": {"raw": prose("raw"), "stopcause": {"owner": prose("owner"), "due": prose("due")}},
-    }
-    asks = [
-        {"type": "RUN_STARTED", "threadId": prose("thread"), "runId": prose("run"), "protocolVersion": prose("v")},
-        {"type": "TOOL_CALL_START", "toolCallId": "tc-1", "toolCallName": prose("tool")},
-        {"type": "TOOL_CALL_ARGS", "toolCallId": "tc-1", "delta": prose("args")},
-        {"type": "TOOL_CALL_END", "toolCallId": "tc-1"},
-        {
-            "type": "RUN_FINISHED",
-            "threadId": prose("thread"),
-            "runId": prose("run"),
-            "outcome": {"type": "interrupt", "interrupts": [interrupt]},
-            "usage": [{"model": prose("model"), "provider": prose("provider"), "inputTokens": 1}],
-            "metadata": {"stopcause": {"reason_code": prose("code"), "error": {"type": prose("error")}}},
-        },
-    ]
-    answer = {"interruptId": prose("id"), "status": "resolved", "payload": {"approved": True, "note": prose("note")}}
-    fails = [
-        {"type": "RUN_STARTED", "threadId": prose("thread"), "runId": prose("run-2")},
-        {"type": "TOOL_CALL_RESULT", "messageId": prose("m"), "toolCallId": "tc-1", "content": prose("result")},
-        {"type": "RUN_ERROR", "message": prose("failure"), "code": prose("code")},
-    ]
-    exchanges: list[Mapping[str, Any]] = [
-        {"input": {"threadId": prose("thread"), "runId": prose("run"), "messages": []}, "events": asks},
-        {
-            "input": {"threadId": prose("thread"), "runId": prose("run-2"), "messages": [], "resume": [answer]},
-            "events": fails,
-        },
-    ]
-    drafts = list(drafts_of(exchanges, Source(agent="mailer", now=NOON)))
-
-    assert {each["kind"] for each in drafts} == {"run.started", "run.progress", "run.stopped", "approval.updated"}
-    assert MARK not in json.dumps(drafts)
-    assert all(is_identifier(each["run_id"]) for each in drafts)
-
-
-def test_words_with_spaces_are_no_name_of_a_tool_or_a_model() -> None:
-    """Underscores would make one of them that every reader takes."""
-    words = f"{MARK} tell nobody"
-    calls = [{"id": "tc-2", "type": "function", "function": {"name": words, "arguments": "{}"}}]
-    asks = [{"id": f"i-{n}", "reason": "tool_call", "toolCallId": f"tc-{n}"} for n in (1, 2)]
-    events = [
-        {"type": "RUN_STARTED", "threadId": "t1", "runId": "r1", "protocolVersion": "1.0"},
-        {"type": "TOOL_CALL_START", "toolCallId": "tc-1", "toolCallName": words},
-        {"type": "TOOL_CALL_END", "toolCallId": "tc-1"},
-        {
-            "type": "RUN_FINISHED",
-            "threadId": "t1",
-            "runId": "r1",
-            "outcome": {"type": "interrupt", "interrupts": asks},
-            "usage": [{"model": words, "inputTokens": 1}],
-        },
-    ]
-    messages = [{"id": "m1", "role": "assistant", "toolCalls": calls}]
-    given = {"threadId": "t1", "runId": "r1", "messages": messages}
-
-    drafts = list(drafts_of([{"input": given, "events": events}], Source(now=NOON)))
-
-    assert len(drafts) == 2
-    assert MARK not in json.dumps(drafts)
-
-
-def test_no_route_is_asked_for_what_no_name_fits() -> None:
-    asked_for: list[tuple[object, object, object]] = []
-
-    def route_of(*wait: object) -> None:
-        asked_for.append((wait[0], wait[1], wait[2]))
-
-    told.ended_records(run("r1"), Link(asked=(asked("i-1"),)), Source("mailer", route_of=route_of))
-
-    assert asked_for == [("mailer", ApprovalKind.TOOL_CALL, None)]
 
 
 def test_a_run_that_ended_twice_has_two_receipts_in_order() -> None:
