@@ -70,8 +70,9 @@ class Tap:
 
     def begun(self, run: Begun, *, tells: bool) -> None:
         """A run was seen to begin."""
-        link = self._link_of(run, lambda: self._ledger.begun(run))
-        if self.is_home and self._state is None and run.input is not None and run.input.resume and not link.answers:
+        link = self._link_of(run)
+        has_answers = run.input is not None and bool(run.input.resume)
+        if has_answers and not link.answers and self.is_home and self._state is None:
             once("threads", _NEEDS_A_FILE)
         if tells:
             self._tell(run, told.begun_records(run, link, self._source()))
@@ -82,16 +83,16 @@ class Tap:
 
     def ended(self, run: RunSeen, *, tells: bool, error: Exception | None = None) -> None:
         """A run was seen to end, perhaps for the second time; `error` is what broke its stream off, here."""
-        link = self._link_of(run, lambda: self._ledger.ended(run))
+        link = self._link_of(run)
         if tells:
             drafts = told.ended_records(run, link, self._source())
             if error is not None and run.ending is Ending.TRUNCATED:
                 drafts = [draft | _raised(error) if draft["kind"] == Kind.STOPPED else draft for draft in drafts]
             self._tell(run, drafts, is_receipt=True)
         if run.ending in FREES_ITS_ID:
-            self._is_free(run)
+            self._count_try(run)
 
-    def _link_of(self, run: Begun | RunSeen, step: Callable[[], Link]) -> Link:
+    def _link_of(self, run: Begun | RunSeen) -> Link:
         """How a run hangs in its thread, by whoever knows the thread best: the guard, the file, or this process."""
         with self._lock:
             if self.guard is not None:
@@ -99,24 +100,28 @@ class Tap:
                 self.guard.saw(run)
                 self._ledger.threads[run.thread_id] = before
             elif self._state is not None:
-                return self._kept(run.thread_id, step, self._state)
-            return step()
+                return self._kept(run, self._state)
+            return self._step(run)
 
-    def _kept(self, thread_id: str, step: Callable[[], Link], state: GuardState) -> Link:
+    def _step(self, run: Begun | RunSeen) -> Link:
+        return self._ledger.begun(run) if isinstance(run, Begun) else self._ledger.ended(run)
+
+    def _kept(self, run: Begun | RunSeen, state: GuardState) -> Link:
+        """A step of the thread that the file knows; of the one in memory, where the file fails."""
         links: list[Link] = []
 
         def change(thread: Thread) -> Thread:
-            self._ledger.threads[thread_id] = thread
-            links.append(step())
-            return self._ledger.threads[thread_id]
+            self._ledger.threads[run.thread_id] = thread
+            links.append(self._step(run))
+            return self._ledger.threads[run.thread_id]
 
         try:
-            state.change(thread_id, change)
+            state.change(run.thread_id, change)
         except StateError as error:
             once(error.word, _FILE_FAILS, error.word)
-        return links[0] if links else step()
+        return links[0] if links else self._step(run)
 
-    def _is_free(self, run: RunSeen) -> None:
+    def _count_try(self, run: RunSeen) -> None:
         """Clients send what was refused, or broke off, again under the same id: the next one is another attempt."""
         with self._lock:
             key = run.thread_id, safe(run.run_id)

@@ -39,6 +39,7 @@ _SIGNS = {
 }
 _BY_WORTH = (Sign.HEARTBEAT, Sign.OUTPUT, Sign.STATE_CHANGE, Sign.TOOL_RESULT)
 _P = ParamSpec("_P")
+_now = time.time  # seconds since 1970
 
 
 def json_of(body: bytes) -> Json:
@@ -196,9 +197,6 @@ class Passage:
             else:
                 self._run = None
                 self._tap.ended(run, tells=self._tells, error=error)
-
-
-_now = time.time  # seconds since 1970
 
 
 def _time_of(seconds: float) -> datetime:
