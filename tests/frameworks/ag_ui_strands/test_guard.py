@@ -36,6 +36,8 @@ BAD: dict[str, tuple[str, Resume]] = {
     "reserved key": ("RESERVED_KEY", lambda a, b: {"resume": [yes(a, metadata={"ag-ui": {}}), yes(b)]}),
 }
 
+RESTARTED = pytest.mark.parametrize("restarted", [False, True], ids=["same guard", "new guard"])
+
 
 @pytest.fixture(autouse=True)
 def _nothing_paid() -> None:
@@ -49,9 +51,9 @@ def _refused(client: Client, run_id: str, **given: Json) -> frozenset[str]:
 
 
 @pytest.mark.parametrize(("finding", "resume"), BAD.values(), ids=BAD)
-@pytest.mark.parametrize("restarted", [False, True], ids=["same guard", "new guard"])
+@RESTARTED
 def test_a_bad_resume_does_not_leave(finding: str, resume: Resume, restarted: bool, tmp_path: Path) -> None:
-    app, state = clerk(), tmp_path / "guard.json"
+    app, state = clerk(), tmp_path / "guard.db"
     with guarded(app, ResumeGuard(state)) as (client, counted):
         asked = ids_of(client.send("r1"))
         if not restarted:
@@ -64,14 +66,14 @@ def test_a_bad_resume_does_not_leave(finding: str, resume: Resume, restarted: bo
     assert paid == []
 
 
-@pytest.mark.parametrize("name", ["same guard", "new guard"])
-def test_after_a_refusal_a_good_resume_reaches_the_agent_and_finishes(name: str, tmp_path: Path) -> None:
-    app, state = clerk(), tmp_path / "guard.json"
+@RESTARTED
+def test_after_a_refusal_a_good_resume_reaches_the_agent_and_finishes(restarted: bool, tmp_path: Path) -> None:
+    app, state = clerk(), tmp_path / "guard.db"
     guard = ResumeGuard(state)
     with guarded(app, guard) as (client, _):
         first, second = ids_of(client.send("r1"))
         _refused(client, "r2", resume=[yes(first)])
-    with guarded(app, guard if name == "same guard" else ResumeGuard(state)) as (client, counted):
+    with guarded(app, ResumeGuard(state) if restarted else guard) as (client, counted):
         events = client.send("r3", resume=[yes(first), gave_up(second)])
         assert counted.requests == 1
     assert events[-1]["outcome"]["type"] == "success"
@@ -79,7 +81,7 @@ def test_after_a_refusal_a_good_resume_reaches_the_agent_and_finishes(name: str,
 
 
 def test_what_has_expired_can_only_be_given_up(tmp_path: Path) -> None:
-    with guarded(clerk(Expired), ResumeGuard(tmp_path / "guard.json")) as (client, counted):
+    with guarded(clerk(Expired), ResumeGuard(tmp_path / "guard.db")) as (client, counted):
         first, second = ids_of(client.send("r1"))
         assert "EXPIRED_ANSWER" in _refused(client, "r2", resume=[yes(first), gave_up(second)])
         assert counted.requests == 1
@@ -88,7 +90,7 @@ def test_what_has_expired_can_only_be_given_up(tmp_path: Path) -> None:
 
 
 def test_an_answer_that_was_taken_is_not_changed_and_the_same_one_does_not_act_again(tmp_path: Path) -> None:
-    app, state = clerk(), tmp_path / "guard.json"
+    app, state = clerk(), tmp_path / "guard.db"
     with guarded(app, ResumeGuard(state)) as (client, _):
         first, second = ids_of(client.send("r1"))
         client.send("r2", resume=[yes(first), gave_up(second)])
@@ -101,14 +103,14 @@ def test_an_answer_that_was_taken_is_not_changed_and_the_same_one_does_not_act_a
 
 
 def test_a_thread_that_waits_for_nothing_goes_on(tmp_path: Path) -> None:
-    with guarded(clerk(), ResumeGuard(tmp_path / "guard.json")) as (client, counted):
+    with guarded(clerk(), ResumeGuard(tmp_path / "guard.db")) as (client, counted):
         client.send("r1")
         client.send("r9", thread_id="t2")
         assert counted.requests == 2
 
 
 def test_a_list_that_the_guard_built_is_complete(tmp_path: Path) -> None:
-    guard = ResumeGuard(tmp_path / "guard.json")
+    guard = ResumeGuard(tmp_path / "guard.db")
     with guarded(clerk(), guard) as (client, _):
         first, second = ids_of(client.send("r1"))
         answers = guard.answers("t1").approve(first).deny(second)
