@@ -3,7 +3,7 @@
     guard = ResumeGuard("guard.db")
     if (check := guard.check(payload)).refused: ...   # before a byte is sent
     guard.sent(payload)                               # durable, so that a crash forgets no answer
-    guard.saw(run)                                    # what the stream said: Begun and RunSeen of a `Watch`
+    for chunk in guard.watching(payload, stream): ... # what came back, as it comes
 
 What it knows of a thread is `values.Thread`, moved on by `ledger`, and kept by `guard_state`; the rules are in
 `guard_rules`. A guard knows what it saw: an answer to a run that it never saw answers nothing that is open.
@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -22,9 +22,11 @@ from typing import Literal, NamedTuple
 from stopcause.agui import ledger, schemas
 from stopcause.agui.answers import Answers
 from stopcause.agui.findings import Finding, found
+from stopcause.agui.frames import Event, Frames
 from stopcause.agui.given import Given, read_given
 from stopcause.agui.guard_rules import Asked, findings_of, overtaken, refuses, without_old_channel
 from stopcause.agui.guard_state import GuardState, StateError
+from stopcause.agui.lifecycle import Watch
 from stopcause.agui.times import aware
 from stopcause.agui.values import Begun, Input, Json, Raised, RunSeen, Thread
 from stopcause.agui.words import UNDER_WAY, Mode, State
@@ -123,6 +125,30 @@ class ResumeGuard:
         except StateError as error:
             self._refuse(error)
             self._seen.change(given.thread_id, lambda thread: _sent(thread, given))
+
+    def watching(self, input: Json, stream: Iterable[bytes]) -> Iterator[bytes]:  # noqa: A002 - what AG-UI calls it
+        """Hands on the stream that answers an input, chunk by chunk, and sees what it says.
+
+        Each chunk is read before it is handed on: a guard has to know of a question before somebody answers it.
+        """
+        given = read_given(input)
+        watch, frames, is_left = Watch(given.input if given is not None else None), Frames(), False
+        try:
+            for chunk in stream:
+                self._see(watch, frames.feed(chunk))
+                yield chunk
+        except GeneratorExit:
+            is_left = True
+            raise
+        finally:
+            self._see(watch, frames.end())
+            for run in watch.close(left_by_reader=is_left):
+                self.saw(run)
+
+    def _see(self, watch: Watch, events: Iterable[Event]) -> None:
+        for event in events:
+            for run in watch.take(event):
+                self.saw(run)
 
     def saw(self, run: Begun | RunSeen) -> None:
         """What the stream said of a run: its beginning, and its end. Never raises; what cannot be kept now is later."""
