@@ -86,12 +86,8 @@ def without_old_channel(thread: Thread, given: Input) -> Input:
     return given if is_old else given._replace(legacy_answer=None)
 
 
-def _matched(asked: Asked) -> Matched:
-    return resumes.match(asked.thread, asked.given.run_id, asked.given, asked.now)
-
-
 def _faults(asked: Asked) -> Iterator[Fault]:
-    matched = _matched(asked)
+    matched = resumes.match(asked.thread, asked.given.run_id, asked.given, asked.now)
     yield from _coverage(asked, matched)
     yield from (("RESUME_DUPLICATE", each) for each in matched.duplicates)
     yield from _unrecognised(asked, matched)
