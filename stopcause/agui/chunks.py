@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from stopcause.agui.ids import key_of
 from stopcause.agui.items import CALL, MESSAGE, REASONING, ROOT, Blame, Family
-from stopcause.agui.shapes import key_of
 
 Made = dict[str, Any]
 _MOST_LANES = 1000

@@ -14,9 +14,9 @@ from typing import NamedTuple
 from stopcause.agui import endings, interrupts, promises
 from stopcause.agui.course import Course, End, Event, Moment
 from stopcause.agui.findings import Finding, found
-from stopcause.agui.ids import word_or_none
+from stopcause.agui.ids import key_of, name_of, word_or_none
 from stopcause.agui.modes import mode_of
-from stopcause.agui.shapes import OUTCOMES, USAGE, WHOLE, key_of, name_of
+from stopcause.agui.shapes import OUTCOMES, USAGE, WHOLE
 from stopcause.agui.values import Interrupt, Json, RunSeen, Usage
 from stopcause.agui.words import Channel, Ending
 from stopcause.receipts.model import MAX_INTEGER

@@ -12,9 +12,11 @@ from typing import Any, ClassVar, NamedTuple
 
 from stopcause.agui import interrupts, items
 from stopcause.agui.chunks import FORMS, Chunks
+from stopcause.agui.findings import MOST_IDS
+from stopcause.agui.ids import key_of, name_of
 from stopcause.agui.items import ACTIVITY, CALL, MESSAGE, MOST, REASONING, SPAN, Items
 from stopcause.agui.modes import Declared
-from stopcause.agui.shapes import EVENTS, SUSPENDED, Shape, faults, is_fit, key_of, name_of, shortened
+from stopcause.agui.shapes import EVENTS, SUSPENDED, Shape, faults, is_fit, shortened
 from stopcause.agui.shapes import MESSAGE as A_MESSAGE
 from stopcause.agui.times import read_timestamp
 from stopcause.agui.values import NOTHING, Input, Interrupt, Json, Result, Usage
@@ -29,7 +31,7 @@ _NEEDS_SIGHT = frozenset(
     {"UNBALANCED", "OPEN_AT_FINISH", "STEP_UNBALANCED", "SUBAGENT_LIFECYCLE", "ATTRIBUTION_MISMATCH"}
     | {"PENDING_LIST_MISMATCH", "SUSPENDED_UNKNOWN_INTERRUPT"}
 )
-_MOST_IDS = 16  # of one finding
+_MOST_REPEATS = 16  # of one result
 _OWNED_BY = {"reasoning": REASONING, "activity": ACTIVITY}  # messages of a snapshot, by role
 
 
@@ -125,7 +127,7 @@ class Course:
             return
         known = self.found.setdefault(name, {})
         for each in ids:
-            if len(known) < _MOST_IDS:
+            if len(known) < MOST_IDS:
                 known[key_of(each)] = None
 
     def blind(self) -> None:
@@ -216,7 +218,7 @@ class Course:
         self.items.belongs(MESSAGE, message, event.get("subagentRunId"))
         if call in self.results or self._has_room(self.results):
             told = [each for each in self.results.get(call, ()) if each.is_event and each.message_id != message]
-            self.results[call] = [*told[:_MOST_IDS], Result(call, message)]
+            self.results[call] = [*told[:_MOST_REPEATS], Result(call, message)]
 
     def _result_in_snapshot(self, message: Event) -> None:
         """A tool message counts where nothing else says that its call came back: snapshots repeat what there is."""

@@ -14,7 +14,7 @@ from stopcause.agui.words import Level, Mode, Side
 
 P, C, A = Side.PRODUCER, Side.CONSUMER, Side.AUDITOR
 MUST, SHOULD, WARN, NOTE = Level.MUST, Level.SHOULD, Level.WARN, Level.NOTE
-_MOST_IDS = 16
+MOST_IDS = 16  # of one finding
 
 
 class Finding(NamedTuple):
@@ -142,7 +142,7 @@ def found(name: str, *ids: str, mode: Mode = Mode.SPEC) -> Finding:
     card = BY_NAME[name]
     level = card.level if mode is Mode.SPEC or card.before is None else card.before
     fatal = card.fatal and level is card.level
-    return Finding(card.rule, card.name, card.side, level, fatal, tuple(safe(each) for each in ids[:_MOST_IDS]))
+    return Finding(card.rule, card.name, card.side, level, fatal, tuple(safe(each) for each in ids[:MOST_IDS]))
 
 
 def worst(findings: Iterable[Finding]) -> Level | None:

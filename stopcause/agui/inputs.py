@@ -14,9 +14,8 @@ from itertools import islice
 from typing import TypeVar
 
 from stopcause.agui.findings import Finding, found
-from stopcause.agui.ids import word_or_none
-from stopcause.agui.parsing import read_json, whole
-from stopcause.agui.shapes import key_of, name_of
+from stopcause.agui.ids import key_of, name_of, whole, word_or_none
+from stopcause.agui.parsing import read_json
 from stopcause.agui.values import Entry, Input, Json
 from stopcause.agui.words import ANSWERS, RESOLVED
 

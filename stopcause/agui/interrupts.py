@@ -19,7 +19,7 @@ from typing import NamedTuple
 from stopcause.agui import ids, times
 from stopcause.agui.items import Blame
 from stopcause.agui.parsing import read_json
-from stopcause.agui.shapes import INTERRUPT, faults, is_fit, key_of
+from stopcause.agui.shapes import INTERRUPT, faults, is_fit
 from stopcause.agui.values import Interrupt, Json
 from stopcause.agui.words import Channel
 from stopcause.receipts.identifiers import is_identifier
@@ -115,11 +115,11 @@ def _read(value: Mapping[str, Json], channel: Channel, instead: str) -> Ask:
     schema, digest = _schema(value.get("responseSchema"))
     raised_by = value.get("subagentRunId")
     interrupt = Interrupt(
-        id=key_of(name),
+        id=ids.key_of(name),
         kind=_kind(value, call_id),
         channel=channel,
         tool_call_id=call_id,
-        raised_by=key_of(raised_by) if isinstance(raised_by, str) and raised_by else None,
+        raised_by=ids.key_of(raised_by) if isinstance(raised_by, str) and raised_by else None,
         expires_at=expires_at,
         is_expiry_unreadable=expiry is not None and expires_at is None,
         owner=_owner(ours.get("owner")),
@@ -142,7 +142,7 @@ def _kind(value: Mapping[str, Json], call_id: str | None) -> ApprovalKind:
 def _call_id(value: Mapping[str, Json]) -> str | None:
     found = [value.get(name) for name in _CALL_IDS]
     found += [inner.get("call_id") for name in _CALL_OBJECTS if isinstance(inner := value.get(name), dict)]
-    return next((key_of(each) for each in found if isinstance(each, str) and each), None)
+    return next((ids.key_of(each) for each in found if isinstance(each, str) and each), None)
 
 
 def _owner(value: Json) -> str | None:

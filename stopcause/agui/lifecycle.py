@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 from stopcause.agui import closing
 from stopcause.agui.course import UNRECOGNISED, Course, End, Moment
+from stopcause.agui.findings import MOST_IDS
 from stopcause.agui.frames import Event, Unreadable
 from stopcause.agui.inputs import read_input
 from stopcause.agui.modes import mode_of, read_version
@@ -26,7 +27,6 @@ from stopcause.agui.words import Ending
 Said: TypeAlias = tuple[Begun | RunSeen, ...]
 _HTTP_OK = range(200, 300)
 _ENDS = frozenset({"RUN_FINISHED", "RUN_ERROR"})
-_MOST_TYPES = 16
 _NO_EVENT = Unreadable("FRAME_UNREADABLE")
 # Large frames of these types may be passed over without a loss for what is open.
 _HARMLESS = frozenset(
@@ -266,7 +266,7 @@ class Watch:
             self._course.blame("UNRECOGNISED", kind)
             return ()
         self._strays += 1
-        if len(self._stray_types) < _MOST_TYPES:
+        if len(self._stray_types) < MOST_IDS:
             self._stray_types.add(kind)
         return ()
 

@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from pydantic_core import from_json
 
+from stopcause.agui.ids import whole
 from stopcause.agui.values import Json
 
 DEEPEST = 200  # levels: the limit of pydantic-core, and what a recursion over a value may count on
@@ -44,11 +45,6 @@ def _read_slowly(text: bytes, deepest: int) -> Json:
         return _mended(value, deepest)
     except RecursionError:
         raise TooDeepError from None
-
-
-def whole(text: str) -> str:
-    """A text without halves of surrogate pairs, which no writer of UTF-8 takes. What differs stays different."""
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _mended(value: Json, room: int) -> Json:

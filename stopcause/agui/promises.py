@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from stopcause.agui.course import Course, End, Event
-from stopcause.agui.shapes import key_of
+from stopcause.agui.ids import key_of
 from stopcause.agui.values import Json
 from stopcause.agui.words import Ending
 

@@ -7,13 +7,11 @@ asked to be strings: a word that is not known is unrecognised material, not a ma
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from stopcause.agui.parsing import whole
+from stopcause.agui.ids import LONGEST, key_of
 from stopcause.agui.values import Json
-from stopcause.receipts.identifiers import display_name
 
 Kinds = frozenset[type]
 TEXT: Kinds = frozenset({str})
@@ -63,7 +61,6 @@ _ENTRIES: Fields = {
 _IDS = frozenset(
     {"id", "messageId", "toolCallId", "stepName", "subagentRunId", "entityId", "parentMessageId", "parentSubagentRunId"}
 )
-_LONGEST_ID = 512
 _NONE: Fields = {}
 
 
@@ -207,25 +204,10 @@ def _has_only(entries: Json, kinds: Kinds) -> bool:
     return not isinstance(entries, list) or all(type(each) in kinds for each in entries)
 
 
-def key_of(name: str) -> str:
-    """An id as it is kept: one that is longer than any that people make is a hash of itself."""
-    if len(name) <= _LONGEST_ID:
-        return whole(name)
-    return f"sha256:{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()}"
-
-
-def name_of(text: str | None) -> str | None:
-    """A tool's or a model's name, where it is one as it stands: what has spaces may be anything that people write.
-
-    What is far too long is not even looked at, nor remembered.
-    """
-    return text if text is not None and len(text) <= _LONGEST_ID and display_name(text) == text else None
-
-
 def shortened(value: Mapping[str, Json], shape: Shape) -> Mapping[str, Json]:
     """The same with ids that can be kept. Its fields are of their types."""
     for name in shape.ids:
         said = value.get(name)
-        if said is not None and len(said) > _LONGEST_ID:
+        if said is not None and len(said) > LONGEST:
             return {**value, **{each: key_of(value[each]) for each in shape.ids if value.get(each) is not None}}
     return value

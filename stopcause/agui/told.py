@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from stopcause import __version__
 from stopcause.agui.findings import Finding
-from stopcause.agui.ids import resume_token, safe, safe_or_none, word_or_none
+from stopcause.agui.ids import name_of, resume_token, safe, safe_or_none, word_or_none
 from stopcause.agui.values import NOTHING, Begun, Input, Interrupt, Link, RunSeen
 from stopcause.agui.words import Ending, Level
 from stopcause.receipts.identifiers import display_name, is_personal
@@ -286,8 +286,9 @@ def _name(text: str | None) -> str | None:
 
 
 def _name_told(text: str | None) -> str | None:
-    """A name of the stream's, kept where it is one as it stands: what has spaces may be anything."""
-    return text if text and display_name(text) == text and not is_personal(text) else None
+    """A name of the stream's, where it names nobody."""
+    name = name_of(text)
+    return None if name is None or is_personal(name) else name
 
 
 def _time(moment: datetime | None) -> str | None:

@@ -8,7 +8,7 @@ import pytest
 
 from stopcause.agui import inputs, interrupts
 from stopcause.agui.guard import Check, ResumeGuard
-from stopcause.agui.parsing import whole
+from stopcause.agui.ids import whole
 from tests.agui.asking import NOW, asks, given, gives_up, names, paused, says
 
 
