@@ -5,16 +5,16 @@ Short names: they are written in long rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from stopcause.agui import told
 from stopcause.agui.inputs import read_input
 from stopcause.agui.ledger import Ledger
 from stopcause.agui.lifecycle import Watch
-from stopcause.agui.told import Draft, Source
+from stopcause.agui.told import Draft, Source, begun_records, ended_records
 from stopcause.agui.values import Begun, Entry, Input, Interrupt, Link, Result, RunSeen
+from stopcause.agui.verdicts import Told
 from stopcause.agui.words import Ending, Mode
 from stopcause.receipts.vocabulary import ApprovalKind, StopCause
 
@@ -86,14 +86,30 @@ def states(ledger: Ledger, thread: str = THREAD) -> dict[tuple[str, str], str]:
     return {(each.run_id, each.interrupt.id): str(each.state) for each in ledger.threads[thread].raised}
 
 
+def seen_in(exchange: Mapping[str, Any], waits: Callable[[str], bool] = lambda _: False) -> Iterator[Begun | RunSeen]:
+    """What a watch says of an exchange, to its end."""
+    watch = Watch(read_input(exchange.get("input")), http_status=exchange.get("http_status"), waits=waits)
+    for event in exchange["events"]:
+        yield from watch.take(event)
+    yield from watch.close()
+
+
 def drafts_of(exchanges: list[Mapping[str, Any]], source: Source) -> Iterator[Draft]:
     """What a tap tells of a history."""
     ledger = Ledger()
-    for each in exchanges:
-        watch = Watch(read_input(each.get("input")), http_status=each.get("http_status"))
-        for event in (*each["events"], None):
-            for seen in watch.close() if event is None else watch.take(event):
-                if isinstance(seen, Begun):
-                    yield from told.begun_records(seen, ledger.begun(seen), source)
-                else:
-                    yield from told.ended_records(seen, ledger.ended(seen), source)
+    for seen in (each for exchange in exchanges for each in seen_in(exchange)):
+        if isinstance(seen, Begun):
+            yield from begun_records(seen, ledger.begun(seen), source)
+        else:
+            yield from ended_records(seen, ledger.ended(seen), source)
+
+
+def told_of(runs: Iterable[RunSeen]) -> tuple[Ledger, list[Told]]:
+    """A ledger that saw them, and them with their records."""
+    ledger, told = Ledger(), []
+    for each in runs:
+        begins = Begun(each.thread_id, each.run_id, each.mode, each.input, each.began_at)
+        drafts = begun_records(begins, ledger.begun(begins), Source())
+        link = ledger.ended(each)
+        told.append(Told(each, link, [*drafts, *ended_records(each, link, Source())]))
+    return ledger, told

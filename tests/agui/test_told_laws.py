@@ -7,15 +7,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stopcause.agui.inputs import read_input
 from stopcause.agui.ledger import Ledger
-from stopcause.agui.lifecycle import Watch
 from stopcause.agui.told import Source, begun_records, ended_records
 from stopcause.agui.values import Begun
 from stopcause.agui.verdicts import Told, judge_thread
 from stopcause.classifier.policy import DEFAULT_POLICY
 from stopcause.receipts import codec
-from tests.agui.seen import NOON
+from tests.agui.seen import NOON, seen_in
 from tests.support.laws import tried_on
 
 IDS = st.sampled_from(["a", "b", "tc-1", "tc-2"]) | st.text(max_size=8)
@@ -91,18 +89,16 @@ INPUTS = st.fixed_dictionaries(
 def test_any_history_gives_records_and_verdicts(exchanges: list[tuple[dict[str, Any], list[dict[str, Any]]]]) -> None:
     ledger, told = Ledger(), dict[str, list[Told]]()
     for value, events in exchanges:
-        watch = Watch(read_input(value))
-        for event in (*events, None):
-            for seen in watch.close() if event is None else watch.take(event):
-                if isinstance(seen, Begun):
-                    drafts = begun_records(seen, ledger.begun(seen), Source(now=NOON))
-                else:
-                    link = ledger.ended(seen)
-                    drafts = ended_records(seen, link, Source(now=NOON))
-                    told.setdefault(seen.thread_id, []).append(Told(seen, link, drafts))
-                for draft in drafts:
-                    record = codec.read_value(draft)
-                    assert not isinstance(record, codec.LineError), f"{record}: {draft}"
+        for seen in seen_in({"input": value, "events": events}):
+            if isinstance(seen, Begun):
+                drafts = begun_records(seen, ledger.begun(seen), Source(now=NOON))
+            else:
+                link = ledger.ended(seen)
+                drafts = ended_records(seen, link, Source(now=NOON))
+                told.setdefault(seen.thread_id, []).append(Told(seen, link, drafts))
+            for draft in drafts:
+                record = codec.read_value(draft)
+                assert not isinstance(record, codec.LineError), f"{record}: {draft}"
 
     for thread_id, runs in told.items():
         judged, thread = judge_thread(ledger.threads[thread_id], runs, DEFAULT_POLICY, NOON)
