@@ -50,3 +50,9 @@ def says(interrupt_id: str, *, approved: Any = True) -> dict[str, Any]:  # noqa:
 
 def gives_up(interrupt_id: str) -> dict[str, Any]:
     return {"interruptId": interrupt_id, "status": "cancelled"}
+
+
+def doubling(keyword: str, levels: int, last: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+    """A schema of a few lines that asks for 2^levels evaluations."""
+    steps = {f"s{n}": {keyword: [{"$ref": f"#/$defs/s{n + 1}"}] * 2} for n in range(levels)}
+    return {"$ref": "#/$defs/s0", "$defs": {**steps, f"s{levels}": last}}

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Any
 
 from stopcause.agui.guard import ResumeGuard
 from stopcause.agui.values import Interrupt
 from stopcause.receipts.vocabulary import ApprovalKind
-from tests.agui.asking import NOW, asks, given, names, says
-
-
-def doubling(number: int) -> dict[str, Any]:
-    """A schema of its own that asks for more evaluations than anybody has time for."""
-    steps = {f"s{n}": {"allOf": [{"$ref": f"#/$defs/s{n + 1}"}] * 2} for n in range(40)}
-    return {"$ref": "#/$defs/s0", "$defs": {**steps, "s40": {"const": number}}}
+from tests.agui.asking import NOW, asks, doubling, given, names, says
 
 
 def test_many_schemas_that_explode_take_no_longer_than_one() -> None:
     guard = ResumeGuard()
-    asked = [Interrupt(f"i-{n}", ApprovalKind.INPUT_REQUIRED, schema=doubling(n)) for n in range(200)]
+    asked = [
+        Interrupt(f"i-{n}", ApprovalKind.INPUT_REQUIRED, schema=doubling("allOf", 40, {"const": n})) for n in range(200)
+    ]
     guard.saw(asks("t1", "r1")._replace(interrupts=tuple(asked)))
     began = time.monotonic()
     answers = [{"interruptId": each.id, "status": "resolved", "payload": 0} for each in asked]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from stopcause.agui.schema_budget import one_budget
 from stopcause.agui.schemas import Held, hold, offers_edits
+from tests.agui.asking import doubling
 from tests.support.laws import tried_on
 
 Json = Any
@@ -21,12 +22,6 @@ def nested(levels: int, innermost: Json, wrap: str) -> Json:
     for _ in range(levels):
         innermost = {wrap: innermost}
     return innermost
-
-
-def doubling(keyword: str, levels: int, last: Json) -> dict[str, Json]:
-    """A schema of a few lines that asks for 2^levels evaluations."""
-    steps = {f"s{n}": {keyword: [{"$ref": f"#/$defs/s{n + 1}"}] * 2} for n in range(levels)}
-    return {"$ref": "#/$defs/s0", "$defs": {**steps, f"s{levels}": last}}
 
 
 @pytest.mark.parametrize(
