@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from enum import Enum
-from typing import Literal, Self
+from typing import Self
 
 from stopcause.agui import guard_rules, resumes, schemas
 from stopcause.agui.findings import found
@@ -21,14 +20,7 @@ from stopcause.agui.words import CANCELLED, RESOLVED, Channel
 from stopcause.errors import ResumeRefusedError
 from stopcause.receipts.vocabulary import ApprovalKind
 
-
-class Absent(Enum):
-    """Stands for a payload that is not there, which is another answer than null."""
-
-    ABSENT = "absent"
-
-
-_ABSENT = Absent.ABSENT
+_ABSENT: Json = object()  # a payload that is not there, which is another answer than null
 
 
 class Answers:
@@ -40,13 +32,13 @@ class Answers:
     """
 
     def __init__(self, thread: Thread, now: datetime) -> None:
-        asked = (each.interrupt for each in reversed(thread.open()) if each.interrupt.channel is not Channel.TOOL)
-        self.waiting: Mapping[str, Interrupt] = {each.id: each for each in reversed(tuple(asked))}
+        asked = (each.interrupt for each in thread.open() if each.interrupt.channel is not Channel.TOOL)
+        self.waiting: Mapping[str, Interrupt] = {each.id: each for each in asked}
         self._now = now
         self._entries: dict[str, Json] = {}
 
     def __repr__(self) -> str:
-        """Which are answered; not how."""
+        """How many are answered; not how."""
         return f"<Answers to {len(self._entries)} of {len(self.waiting)}>"
 
     @property
@@ -54,7 +46,7 @@ class Answers:
         """What has no answer yet."""
         return tuple(each for each in self.waiting if each not in self._entries)
 
-    def resolve(self, interrupt_id: str, payload: Json | Literal[Absent.ABSENT] = _ABSENT) -> Self:
+    def resolve(self, interrupt_id: str, payload: Json = _ABSENT) -> Self:
         """Answers it. False, 0, "" and None are answers.
 
         Raises:

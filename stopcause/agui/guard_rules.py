@@ -176,13 +176,9 @@ def _once_more(asked: Asked, raised: Raised, entry: Entry) -> Iterator[Fault]:
     if raised.run_id != asked.thread.paused_run:
         yield "RESUME_STALE_ID", raised.interrupt.id
         return
+    is_same = raised.answer is not None and resumes.is_same(raised.answer, entry)
     is_late = raised.state in _UNDER_WAY and resumes.is_expired(raised.interrupt, asked.now)
-    is_given_up_again = entry.status == CANCELLED and _is_same(raised, entry)
-    if is_late and not is_given_up_again:
+    if is_late and not (is_same and entry.status == CANCELLED):
         yield from _answer(asked, raised.interrupt, entry)  # it may be given up, and no more
     else:
-        yield "REPLAY" if _is_same(raised, entry) else "ANSWER_CHANGED", raised.interrupt.id
-
-
-def _is_same(raised: Raised, entry: Entry) -> bool:
-    return raised.answer is not None and resumes.is_same(raised.answer, entry)
+        yield "REPLAY" if is_same else "ANSWER_CHANGED", raised.interrupt.id
