@@ -66,6 +66,7 @@ PROGRAMS: Mapping[str, Callable[..., None]] = {
     "answer": answer,
     "saw": saw,
     "keep": keep,
+    "forked": forked,
 }
 
 if __name__ == "__main__":

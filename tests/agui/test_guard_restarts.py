@@ -80,9 +80,8 @@ def test_processes_that_begin_at_once_make_one_file(path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_guard_that_was_made_before_a_fork_works_after_it(path: Path) -> None:
-    script = "import os, sys; from tests.agui.guard_program import forked; forked(sys.argv[1])"
-    ran = subprocess.run([sys.executable, "-c", script, path], capture_output=True, text=True, check=False, cwd=ROOT)
-    assert ran.stdout.split() == ["child", "True", "left-alone", "1", "parent", "True"], ran.stderr
+    with program("forked", path) as process:
+        assert [line(process) for _ in range(3)] == ["child True", "left-alone 1", "parent True"]
     assert ResumeGuard(path).check(given("t2", "r2"), NOW).refused
 
 
