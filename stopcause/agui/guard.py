@@ -276,7 +276,7 @@ def _ended(run: RunSeen) -> Callable[[Thread], Thread]:
 
 
 def _is_unsure(thread: Thread, raised: Raised) -> bool:
-    return raised.run_id == thread.paused_run and raised.state in UNDER_WAY
+    return thread.asks(raised) and raised.state in UNDER_WAY
 
 
 def _reopened(thread: Thread) -> Thread:

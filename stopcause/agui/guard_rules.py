@@ -81,7 +81,7 @@ def overtaken(thread: Thread, given: Input, now: datetime) -> tuple[Finding, ...
 
 def without_old_channel(thread: Thread, given: Input) -> Input:
     """The input as its thread hears it: what `forwardedProps.command.resume` brings is an answer before 1.0 only."""
-    asks = [each for each in thread.raised if each.run_id == thread.paused_run]
+    asks = [each for each in thread.raised if thread.asks(each)]
     is_old = bool(asks) and all(each.interrupt.channel is Channel.CUSTOM for each in asks)
     return given if is_old else given._replace(legacy_answer=None)
 
@@ -125,7 +125,7 @@ def _unrecognised(asked: Asked, matched: Matched) -> Iterator[Fault]:
 
 def _under_way(thread: Thread) -> Iterator[Fault]:
     for each in thread.raised:
-        if each.run_id == thread.paused_run and each.state in _UNDER_WAY:
+        if thread.asks(each) and each.state in _UNDER_WAY:
             yield _UNDER_WAY[each.state], each.interrupt.id
 
 
@@ -173,7 +173,7 @@ def _again(asked: Asked, matched: Matched) -> Iterator[tuple[Raised, Entry]]:
 
 def _once_more(asked: Asked, raised: Raised, entry: Entry) -> Iterator[Fault]:
     """An answer to what was answered: fine if it is the same, and of the last run that asked."""
-    if raised.run_id != asked.thread.paused_run:
+    if not asked.thread.asks(raised):
         yield "RESUME_STALE_ID", raised.interrupt.id
         return
     is_same = raised.answer is not None and resumes.is_same(raised.answer, entry)

@@ -122,7 +122,7 @@ def _how(thread: Thread, place: int | None, entry: Entry, run_id: str, at: datet
         return _How.UNKNOWN
     each = thread.raised[place]
     if each.state in UNANSWERED:
-        return _How.TAKEN if each.run_id == thread.paused_run else _How.STALE
+        return _How.TAKEN if thread.asks(each) else _How.STALE
     if each.answered_by == run_id:  # if it broke off, this is its second try
         return _How.TAKEN if each.state is State.UNKNOWN else _How.OWN
     if each.answer is None or each.state not in _WAS_ANSWERED:
@@ -155,9 +155,9 @@ class _Places:
         for place, each in enumerate(thread.raised):
             if each.answered_by == run_id and each.state not in UNANSWERED:
                 self._own[each.interrupt.id] = place
-            home = self._paused if each.run_id == thread.paused_run else self._earlier
+            home = self._paused if thread.asks(each) else self._earlier
             home[each.interrupt.id] = place
-            if each.run_id == thread.paused_run and each.state is State.OPEN:
+            if thread.asks(each) and each.state is State.OPEN:
                 self.open.append(place)
 
     def of(self, entry: Entry) -> int | None:
@@ -186,7 +186,7 @@ def _by_the_old_channel(thread: Thread, run_id: str, answer: Entry | None) -> It
     if answer is None:
         return
     for each in thread.raised:
-        is_asked = each.run_id == thread.paused_run and each.state is State.OPEN
+        is_asked = thread.asks(each) and each.state is State.OPEN
         if (is_asked or each.answered_by == run_id) and each.interrupt.channel is not Channel.TOOL:
             yield answer._replace(id=each.interrupt.id)
 
@@ -196,7 +196,7 @@ def _by_messages(thread: Thread, run_id: str, given: Input) -> Iterator[Entry]:
     for each in thread.raised:
         if each.interrupt.channel is not Channel.TOOL or each.interrupt.tool_call_id not in given.answered:
             continue
-        if each.answered_by == run_id or (each.run_id == thread.paused_run and each.state in UNANSWERED):
+        if each.answered_by == run_id or (thread.asks(each) and each.state in UNANSWERED):
             yield Entry(each.interrupt.id, RESOLVED, "", has_payload=True)
 
 

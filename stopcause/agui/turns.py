@@ -117,7 +117,7 @@ class Turn:
 
     def _is_same_set(self, asked: Mapping[str, Interrupt]) -> bool:
         """Whether it asks for all that the last run asked for, and nothing else."""
-        last = [n for n, each in enumerate(self.before.raised) if each.run_id == self.before.paused_run]
+        last = [n for n, each in enumerate(self.before.raised) if self.before.asks(each)]
         return {self.moved.get(n) for n in last} == set(asked)
 
     # What nobody asks for any more

@@ -213,7 +213,11 @@ class Thread(NamedTuple):
 
     def open(self) -> tuple[Raised, ...]:
         """What the next input has to cover: the open interrupts of the most recent run that asked."""
-        return tuple(each for each in self.raised if each.run_id == self.paused_run and each.state is State.OPEN)
+        return tuple(each for each in self.raised if self.asks(each) and each.state is State.OPEN)
+
+    def asks(self, raised: Raised) -> bool:
+        """Whether it is of the most recent run that asked, wherever it stands."""
+        return raised.run_id == self.paused_run
 
 
 class Decided(NamedTuple):
