@@ -145,12 +145,6 @@ def found(name: str, *ids: str, mode: Mode = Mode.SPEC) -> Finding:
     return Finding(card.rule, card.name, card.side, level, fatal, tuple(safe(each) for each in ids[:MOST_IDS]))
 
 
-def worst(findings: Iterable[Finding]) -> Level | None:
-    """The heaviest level among them."""
-    order = list(Level)
-    return min((each.level for each in findings), key=order.index, default=None)
-
-
 def names(findings: Iterable[Finding]) -> frozenset[str]:
     """Which ones there are."""
     return frozenset(each.name for each in findings)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from stopcause.agui.interrupts import read_custom, read_interrupts
+from stopcause.agui.interrupts import MOST, read_custom, read_interrupts
 from stopcause.agui.values import Interrupt
 from stopcause.receipts.vocabulary import ApprovalKind
 from tests.agui.watched import GIVEN, OLD_STARTED, STARTED, ask, call, custom, finished, interrupted, names, run
@@ -119,9 +119,17 @@ def test_a_call_that_a_snapshot_holds_was_seen_and_names_its_tool() -> None:
     assert "DANGLING_TOOLCALL" not in names(seen)
 
 
-def test_more_interrupts_than_are_kept_are_said() -> None:
-    seen = run([STARTED, interrupted(*(ask(f"i{each}") for each in range(1001)))])
-    assert len(seen.interrupts) == 1000
+@pytest.mark.parametrize(
+    "stream",
+    [
+        [STARTED, interrupted(*(ask(f"i{number}") for number in range(MOST + 1)))],
+        [OLD_STARTED, *(custom({"id": f"i{number}"}) for number in range(MOST + 1)), finished()],
+    ],
+    ids=["outcome", "custom"],
+)
+def test_more_interrupts_than_are_kept_are_said(stream: list[Json]) -> None:
+    seen = run(stream)
+    assert len(seen.interrupts) == MOST
     assert "TOO_MANY" in names(seen)
 
 
