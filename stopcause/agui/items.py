@@ -30,7 +30,6 @@ MESSAGE = Family("message", "messageId", "message")
 CALL = Family("call", "toolCallId", "call")
 REASONING = Family("reasoning", "messageId", "reasoning")
 SPAN = Family("span", "messageId", "reasoning")  # a span and the message inside it may share an id, and then an owner
-STEP = Family("step", "stepName", "step")
 ACTIVITY = Family("activity", "messageId", "activity")
 
 

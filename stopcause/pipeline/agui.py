@@ -34,7 +34,6 @@ class Audit(NamedTuple):
 
     runs: tuple[Judged, ...]
     threads: tuple[ThreadVerdict, ...]
-    exchanges: int
     events: int
 
     @property
@@ -78,12 +77,11 @@ class _Auditor:
         self._ledger = Ledger(most=sys.maxsize)  # each is judged at the end
         self._told: dict[str, list[Told]] = {}
         self._drafts: dict[tuple[str, str], list[told.Draft]] = {}
-        self._exchanges = self._events = self._ticks = 0
+        self._events = self._ticks = 0
         self._sent_at: datetime | None = None
 
     def audit(self, exchanges: Iterable[Exchange]) -> Audit:
         for exchange in exchanges:
-            self._exchanges += 1
             self._watch(exchange)
         judged: list[Judged] = []
         threads: list[ThreadVerdict] = []
@@ -91,7 +89,7 @@ class _Auditor:
             of_thread, thread = verdicts.judge_thread(self._ledger.threads[thread_id], runs, self._policy, self._now)
             judged.extend(of_thread)
             threads.append(thread)
-        return Audit(tuple(judged), tuple(threads), self._exchanges, self._events)
+        return Audit(tuple(judged), tuple(threads), self._events)
 
     def _watch(self, exchange: Exchange) -> None:
         given = inputs.read_input(exchange.input) if exchange.input is not None else None

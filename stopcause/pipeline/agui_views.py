@@ -20,7 +20,7 @@ def audit_file_view(name: str, audit: Audit) -> AuditFile:
     for each in audit.runs:
         runs.setdefault(safe(each.run.thread_id), []).append(_run(each))
     threads = tuple(_thread(each, tuple(runs.get(each.thread_id, ()))) for each in audit.threads)
-    return AuditFile(name, audit.exchanges, audit.events, threads)
+    return AuditFile(name, audit.events, threads)
 
 
 def check_view(checked: CheckedInput) -> Checked:

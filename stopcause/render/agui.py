@@ -92,7 +92,6 @@ class AuditFile(NamedTuple):
     """One file's history."""
 
     name: str
-    exchanges: int
     events: int
     threads: tuple[ThreadLine, ...]
 
