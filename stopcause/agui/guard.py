@@ -146,9 +146,12 @@ class ResumeGuard:
                 self.saw(run)
 
     def _see(self, watch: Watch, events: Iterable[Event]) -> None:
-        for event in events:
-            for run in watch.take(event):
-                self.saw(run)
+        try:
+            for event in events:
+                for run in watch.take(event):
+                    self.saw(run)
+        except Exception as error:  # noqa: BLE001 - the host's stream goes on
+            self._say("watching", f"a stream could not be read ({type(error).__name__})")
 
     def saw(self, run: Begun | RunSeen) -> None:
         """What the stream said of a run: its beginning, and its end. Never raises; what cannot be kept now is later."""
@@ -178,12 +181,18 @@ class ResumeGuard:
         Raises:
             ResumeRefusedError: The guard's file cannot be used.
         """
+        again: dict[str, None] = {}
+
+        def reopened(thread: Thread) -> Thread:
+            again.update(dict.fromkeys(each.interrupt.id for each in thread.raised if _is_unsure(thread, each)))
+            return _reopened(thread)
+
         try:
-            before = self._kept(thread_id)
-            self._state.change(thread_id, _reopened)
+            self._save(thread_id)
+            self._state.change(thread_id, reopened)
         except StateError as error:
             raise ResumeRefusedError(str(error), (self._trouble(error),)) from None
-        return tuple(dict.fromkeys(each.interrupt.id for each in before.raised if _is_unsure(before, each)))
+        return tuple(again)
 
     def thread(self, thread_id: str) -> Thread:
         """What is known of a thread, ids as the wire gives them; an empty one where nothing is."""
