@@ -1,4 +1,4 @@
-"""By which contract a run is read, and what it did: calls, results, progress, output, usage."""
+"""What a run did: calls, results, progress, output, usage."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -7,20 +7,17 @@ import pytest
 
 from stopcause.agui.lifecycle import Watch
 from stopcause.agui.values import RunSeen, Subagents
-from stopcause.agui.words import Ending, Level, Mode
+from stopcause.agui.words import Ending
 from stopcause.receipts.vocabulary import StopCause
 from tests.agui.watched import (
     FAILED,
     FINISHED,
     GIVEN,
-    OLD_STARTED,
     STARTED,
     TEXT,
     about,
     call,
-    fatal,
     finished,
-    names,
     result,
     run,
 )
@@ -39,48 +36,6 @@ def tagged(event: Json, owner: str) -> Json:
 
 def whole(*body: Json) -> list[Json]:
     return [STARTED, *body, FINISHED]
-
-
-# Modes ----------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("version", "mode", "warns"),
-    [
-        ("1.0", Mode.SPEC, False),
-        ("1.1", Mode.SPEC, False),
-        ("1.10", Mode.SPEC, True),
-        ("2.0", Mode.SPEC, True),
-        ("latest", Mode.SPEC, True),
-        ("", Mode.SPEC, True),
-    ],
-)
-def test_a_declared_version_is_the_specification(version: str, mode: Mode, warns: bool) -> None:
-    seen = run([{**STARTED, "protocolVersion": version}, FINISHED])
-    assert (seen.mode, "VERSION_UNREADABLE" in names(seen), fatal(seen)) == (mode, warns, set())
-
-
-def test_without_a_version_the_contract_before_holds_and_is_only_noted() -> None:
-    seen = run([OLD_STARTED, FINISHED])
-    assert seen.mode is Mode.LEGACY_OUTCOME
-    assert [(each.name, each.level) for each in seen.findings] == [("NO_VERSION", Level.NOTE)]
-
-
-def test_a_null_is_fatal_since_the_specification_and_a_note_before() -> None:
-    old = run([OLD_STARTED, {**TEXT[0], "name": None}, TEXT[2], FINISHED])
-    (null,) = (each for each in old.findings if each.name == "NULL_FIELD")
-    assert (old.ending, null.level, null.fatal) == (Ending.SUCCESS, Level.NOTE, False)
-
-
-def test_a_null_that_older_sdks_wrote_is_nothing() -> None:
-    seen = run([STARTED, finished(result=None) | {"outcome": None}])
-    assert (seen.ending, [(each.name, each.level) for each in seen.findings]) == (
-        Ending.SUCCESS,
-        [("OLD_NULL", Level.NOTE)],
-    )
-
-
-# What a run did -------------------------------------------------------------------------------------------------------
 
 
 def test_what_a_run_did_is_counted() -> None:
