@@ -7,7 +7,7 @@ rules for what may be sent.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from typing import NamedTuple
@@ -205,26 +205,29 @@ def _by_messages(thread: Thread, run_id: str, given: Input) -> Iterator[Entry]:
 
 def faults_of(thread: Thread, matched: Matched, given: Input, at: datetime | None, mode: Mode) -> tuple[Finding, ...]:
     """What is wrong with an input's answers, for whoever reads the stream afterwards. `at`: when it was sent."""
-    raised = thread.raised
-    uncovered = [raised[n] for n in matched.uncovered if raised[n].interrupt.channel is not Channel.TOOL]
-    expired = [n for n, entry in matched.taken.items() if is_expired(raised[n].interrupt, at) and _resolves(entry)]
-    is_silent = bool(uncovered) and not matched.has_entries
+
+    def ids(places: Iterable[int]) -> list[str]:
+        return [thread.raised[n].interrupt.id for n in places]
+
+    taken = [(n, thread.raised[n], entry) for n, entry in matched.taken.items()]
+    expired = [n for n, each, entry in taken if entry.status == RESOLVED and is_expired(each.interrupt, at)]
+    lost = [n for n, each, _ in taken if each.state is State.LOST]
+    again = [n for n, each, entry in taken if _is_sent_again(each, entry, given.run_id)]
+    uncovered = [n for n in matched.uncovered if thread.raised[n].interrupt.channel is not Channel.TOOL]
+    given_up = [entry for entry in given.resume or () if entry.status == CANCELLED]
     is_idle = matched.is_unrecognised and not matched.uncovered
-    lost = [raised[n].interrupt.id for n in matched.taken if raised[n].state is State.LOST]
-    again = [n for n, entry in matched.taken.items() if _is_sent_again(raised[n], entry, given.run_id)]
-    ids: tuple[tuple[str, list[str] | tuple[str, ...]], ...] = (
+    faults: tuple[tuple[str, Sequence[str]], ...] = (
         ("RESUME_UNKNOWN_ID", matched.unknown),
-        ("RESUME_STALE_ID", (*matched.stale, *lost)),
-        ("UNCOVERED", [] if is_silent else _ids(uncovered)),
-        ("SILENT_CONTINUE", _ids(uncovered) if is_silent else []),
-        ("EXPIRED_ANSWER", [raised[n].interrupt.id for n in expired]),
+        ("RESUME_STALE_ID", (*matched.stale, *ids(lost))),
+        ("UNCOVERED" if matched.has_entries else "SILENT_CONTINUE", ids(uncovered)),
+        ("EXPIRED_ANSWER", ids(expired)),
         ("RESUME_DUPLICATE", matched.duplicates),
-        ("CANCELLED_PAYLOAD", [each.id for each in given.resume or () if _gives_up_with_payload(each)]),
+        ("CANCELLED_PAYLOAD", [each.id for each in given_up if each.has_payload]),
         ("RESUME_NOTHING_OPEN", matched.unrecognised if is_idle else ()),
-        ("ANSWER_CHANGED", [raised[n].interrupt.id for n in matched.changed]),
-        ("REPLAY", [raised[n].interrupt.id for n in (*matched.repeated, *again)]),
+        ("ANSWER_CHANGED", ids(matched.changed)),
+        ("REPLAY", ids((*matched.repeated, *again))),
     )
-    return tuple(found(name, *each, mode=mode) for name, each in ids if each)
+    return tuple(found(name, *about, mode=mode) for name, about in faults if about)
 
 
 def is_expired(interrupt: Interrupt, at: datetime | None) -> bool:
@@ -237,15 +240,3 @@ def _is_sent_again(raised: Raised, entry: Entry, run_id: str) -> bool:
     if raised.state not in UNDER_WAY or raised.answer is None:
         return False
     return raised.answered_by != run_id and is_same(raised.answer, entry)
-
-
-def _resolves(entry: Entry) -> bool:
-    return entry.status == RESOLVED
-
-
-def _gives_up_with_payload(entry: Entry) -> bool:
-    return entry.status == CANCELLED and entry.has_payload
-
-
-def _ids(raised: list[Raised]) -> list[str]:
-    return [each.interrupt.id for each in raised]

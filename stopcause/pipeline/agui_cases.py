@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from stopcause.agui.guard import ResumeGuard
+from stopcause.agui.values import NOTHING
 from stopcause.agui.verdicts import Judged
 from stopcause.classifier.policy import Policy, policy_from_mapping
 from stopcause.classifier.verdict import VerdictName
@@ -22,7 +23,6 @@ from stopcause.pipeline import agui, agui_case_shape, agui_check, agui_receive, 
 from stopcause.pipeline.case_fields import Fields
 from stopcause.render.views import AssertionResult, CaseResult
 
-_NOTHING: Mapping[str, Any] = {}
 _OF_RUN = ("ending", "stop_cause", "verdict", "reason", "mode")
 
 
@@ -54,7 +54,7 @@ def load_thread_cases(paths: Iterable[Path]) -> Iterator[ThreadCase]:
 
 def _case(fields: Fields, path: Path) -> ThreadCase:
     agui_case_shape.require(fields)
-    expected = fields.find("expected", dict) or _NOTHING
+    expected = fields.find("expected", dict) or NOTHING
     if fields.find("receive", dict) is None and not expected.get("threads"):
         raise fields.wrong("expected", "`threads`, with the `thread_verdict` of each")
     return ThreadCase(
@@ -72,7 +72,7 @@ def _case(fields: Fields, path: Path) -> ThreadCase:
 
 def check_received(case: ThreadCase) -> AssertionResult:
     """Whether an agent that receives the input of a case is told what it must be."""
-    fault = next(agui_receive.faults(case.receive or _NOTHING, case.now), None)
+    fault = next(agui_receive.faults(case.receive or NOTHING, case.now), None)
     return AssertionResult(case.id, case.why, fault, "answers received")
 
 
