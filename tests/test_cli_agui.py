@@ -255,3 +255,14 @@ def test_of_a_long_thread_the_last_runs_are_shown_and_all_where_they_are_asked_f
     assert "10 earlier runs (--all)" in few
     assert "run-0 " not in few
     assert "run-0 " in everything
+
+
+def test_events_of_unknown_types_are_counted(tmp_path: Path) -> None:
+    (first, *_) = recording("st-full")
+    strange = {"type": "SOMETHING_NEW", "payload": {}}
+    events = [first["events"][0], strange, strange, *first["events"][1:]]
+    (tmp_path / "x.json").write_text(json.dumps([{**first, "events": events}]), "utf-8")
+
+    (run, _thread) = rows(agui("audit", str(tmp_path / "x.json"), *NOW))
+
+    assert (run["ending"], run["events"], run["unrecognised"]) == ("interrupt", len(events), 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from stopcause.agui import findings
+from stopcause.agui.course import UNRECOGNISED
 from stopcause.agui.findings import Finding
 from stopcause.agui.ids import safe
 from stopcause.agui.verdicts import Judged, ThreadVerdict
@@ -66,6 +67,8 @@ def _run(judged: Judged) -> RunLine:
         is_late=run.is_late,
         stop_cause=run.cause,
         error_code=run.error_code,
+        events=sum(run.counts.values()),
+        unrecognised=run.counts.get(UNRECOGNISED, 0),
         verdict=judged.verdict,
         findings=_found((*run.findings, *judged.link.findings)),
     )

@@ -29,6 +29,7 @@ from stopcause.render.why import lacks
 _INDENT, _RUN, _ENDING, _VERDICT = 2, 8, 16, 20
 _SAYS = WIDTH - _INDENT - _RUN - _ENDING - _VERDICT
 _ID = 14
+_OF_STREAM = ("ending", "is_late", "mode", "error_code", "events", "unrecognised")
 _SHOWN = 20  # runs of a thread
 _NAMED = 6  # runs of a finding
 
@@ -55,6 +56,8 @@ class RunLine(NamedTuple):
     is_late: bool
     stop_cause: str
     error_code: str | None
+    events: int
+    unrecognised: int  # events of types that are not known
     verdict: Verdict | None
     findings: tuple[Found, ...]
 
@@ -125,7 +128,7 @@ def _run_object(run: RunLine, file: str) -> dict[str, Any]:
     ours = [finding_object(each) for each in run.findings]
     codes = {each["code"] for each in ours}
     others = [each for each in verdict.get("findings", ()) if each["code"] not in codes]
-    about = {"ending": run.ending, "is_late": run.is_late, "mode": run.mode, "error_code": run.error_code, "file": file}
+    about = {name: getattr(run, name) for name in _OF_STREAM} | {"file": file}
     return {"row": "run", **verdict, "findings": [*ours, *others], **about}
 
 
