@@ -26,6 +26,7 @@ from stopcause.agui.words import Ending
 
 Said: TypeAlias = tuple[Begun | RunSeen, ...]
 _HTTP_OK = range(200, 300)
+_GATEWAY = frozenset({502, 504})  # said by what stands in front of the agent, which lost it: it may have run
 _ENDS = frozenset({"RUN_FINISHED", "RUN_ERROR"})
 _NO_EVENT = Unreadable("FRAME_UNREADABLE")
 # Large frames of these types may be passed over without a loss for what is open.
@@ -245,10 +246,12 @@ class Watch:
         if self._given is None and refused is None:
             return ()
         course = self._imply({}, None)
-        if refused is not None:
-            course.end = closing.refuse(course, refused, at)
-        else:
+        if refused is None:
             course.end = closing.truncate(course, at, left_by_reader=left_by_reader)
+        elif refused in _GATEWAY:
+            course.end = closing.truncate(course, at, left_by_reader=False)._replace(reason=f"http_{refused}")
+        else:
+            course.end = closing.refuse(course, refused, at)
         course.is_due = True
         return self._tell(course)
 

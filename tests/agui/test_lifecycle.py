@@ -206,6 +206,13 @@ def test_a_request_that_was_refused_began_no_run(status: int) -> None:
     assert names(seen) == {"INPUT_REFUSED"}
 
 
+@pytest.mark.parametrize("status", [502, 504])
+def test_a_gateway_that_lost_the_agent_has_refused_nothing(status: int) -> None:
+    seen = run([], http_status=status)
+    assert (seen.ending, seen.cause, seen.reason) == (Ending.TRUNCATED, StopCause.STREAM_TRUNCATED, f"http_{status}")
+    assert seen.http_status == status
+
+
 def test_an_answer_without_any_event_is_truncated_where_somebody_asked() -> None:
     assert run([], http_status=200).ending is Ending.TRUNCATED
     assert runs([], None) == []

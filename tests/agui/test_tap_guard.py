@@ -222,6 +222,7 @@ FATES: dict[str, tuple[Callable[[], httpx.Response], str]] = {
     "nobody answers the call": (_raising(httpx.ConnectTimeout("own")), "open"),
     "no connection is free": (_raising(httpx.PoolTimeout("own")), "open"),
     "refused": (lambda: httpx.Response(503), "open"),
+    "lost by a gateway": (lambda: httpx.Response(504, html="<p>"), "unknown"),
     "sent elsewhere": (lambda: httpx.Response(307), "open"),
     "no answer in time": (_raising(httpx.ReadTimeout("own")), "unknown"),
     "the connection breaks": (_raising(httpx.ReadError("own")), "unknown"),
