@@ -77,7 +77,8 @@ def _take_some(paths: Sequence[Path], keeper: Keeper, now: datetime) -> TakenIn:
     with contextlib.ExitStack() as files:
         opened, refused = _open(paths, keeper, files)
         parts = [part for file in opened if (part := _Part(file)).is_wanted]
-        lost = [died for part in parts for died in part.lost()]
+        # A process that dies as it changes files leaves its open runs in two of them: the later one says when.
+        lost = list({(died.run_id, died.attempt): died for part in parts for died in part.lost()}.values())
         deaths = io.BytesIO(b"\n".join(died.line for died in lost))
         sources = [*(part.source for part in parts), Source("deaths", deaths, None, named=False)]
         report = ingest.ingest(sources, keeper, now, rejected_dir=paths[0].parent)
@@ -114,6 +115,7 @@ class Died(NamedTuple):
     """A run that is lost, and the record that says so."""
 
     run_id: str
+    attempt: int
     line: bytes
 
 
@@ -168,7 +170,7 @@ def _died(starts: Sequence[bytes], last: bytes) -> list[Died]:
     begun = [record for record in map(codec.read_line, starts) if isinstance(record, RunStarted)]
     end = codec.read_line(last)
     moments = [each.at for each in (*begun, end) if not isinstance(each, LineError)]
-    return [Died(each.run_id, _death(each, max(moments))) for each in begun if each.process is not None]
+    return [Died(each.run_id, each.attempt, _death(each, max(moments))) for each in begun if each.process is not None]
 
 
 def _death(begun: RunStarted, at: datetime) -> bytes:
