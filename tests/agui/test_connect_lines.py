@@ -12,6 +12,7 @@ from stopcause.resources import data_folder
 from tests.agui.tapped import answering, finished, input_of, served, sse, started, streaming
 
 LINES = data_folder("docs/connect")
+_OF_R1 = ("r1", "ticket-agent", "natural")
 _AGENT = """
 from starlette.applications import Starlette
 from starlette.responses import StreamingResponse
@@ -50,17 +51,17 @@ def test_the_lines_for_an_agent(tmp_path: Path) -> None:
     lines = (LINES / "ag-ui.py").read_text("utf-8")
     agent = f"EVENTS = {[sse([started()]), sse([finished()])]!r}\n{_AGENT}"
     records = _left_by(tmp_path, f"GIVEN = {input_of()!r}\n{_REQUEST}", lines=lines, agent=agent)
-    _is_receipt_of_r1(records)
+    assert _receipt(records) == _OF_R1
 
 
 def test_the_lines_for_a_client(tmp_path: Path) -> None:
     lines = (LINES / "ag-ui-client.py").read_text("utf-8")
     with served(answering(lambda _: streaming([sse([started(), finished()])]))) as url:
         records = _left_by(tmp_path, lines, agent=f"payload, url = {input_of()!r}, {url!r}\n")
-    _is_receipt_of_r1(records)
+    assert _receipt(records) == _OF_R1
     assert (tmp_path / "agui.db").exists()
 
 
-def _is_receipt_of_r1(records: list[Record | UnknownRecord]) -> None:
+def _receipt(records: list[Record | UnknownRecord]) -> tuple[str, str | None, str]:
     (stop,) = [record for record in records if isinstance(record, RunStopped)]
-    assert (stop.run_id, stop.agent, stop.stop_cause) == ("r1", "ticket-agent", "natural")
+    return stop.run_id, stop.agent, stop.stop_cause

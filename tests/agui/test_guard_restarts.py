@@ -78,7 +78,7 @@ def test_processes_that_begin_at_once_make_one_file(path: Path) -> None:
     assert {each.name for each in path.parent.iterdir()} <= {"guard.db", "guard.db-wal", "guard.db-shm"}  # no drafts
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no os.fork")
 def test_a_guard_that_was_made_before_a_fork_works_after_it(path: Path) -> None:
     with program("forked", path) as process:
         assert [line(process) for _ in range(3)] == ["child True", "left-alone 1", "parent True"]
