@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tables import ROOT, run, table
 
+from stopcause.agui.cards import CARDS, Card
 from stopcause.agui.endings import CAUSE_OF_CODE
-from stopcause.agui.findings import CARDS, Card
 from stopcause.agui.words import Ending, Level, Mode, Side, State
 
 CONNECT = ROOT / "docs" / "connect"
@@ -48,7 +48,7 @@ def _cards(cards: Iterable[Card]) -> str:
 
 def _level(card: Card) -> str:
     before = f"; before 1.0 {card.before}" if card.before else ""
-    return f"{card.level}{', fatal' if card.fatal else ''}{before}"
+    return f"{card.level}{', fatal' if card.is_fatal else ''}{before}"
 
 
 def codes() -> str:

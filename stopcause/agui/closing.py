@@ -278,6 +278,7 @@ def seen(course: Course, end: End, http_status: int | None) -> RunSeen:
         interrupts=end.interrupts,
         calls=dict(course.calls),
         pending=tuple(call for call in left if call not in course.frontend),
+        left=theirs,
         results=tuple(each for told in course.results.values() for each in told),
         steps=course.counts.get("STEP_STARTED"),
         subagents=course.items.subagents(),

@@ -19,7 +19,8 @@ from datetime import datetime
 from typing import NamedTuple
 
 from stopcause.agui import resumes, schemas
-from stopcause.agui.findings import CARDS, Finding, found
+from stopcause.agui.cards import CARDS
+from stopcause.agui.findings import Finding, found
 from stopcause.agui.resumes import Matched
 from stopcause.agui.schema_budget import one_budget
 from stopcause.agui.schemas import Held

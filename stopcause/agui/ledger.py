@@ -10,16 +10,34 @@ Which answer answers what is in `resumes`, the steps of a run's end in `turns`, 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from datetime import datetime
 from itertools import islice
+from typing import NamedTuple, TypeVar
 
-from stopcause.agui import resumes
-from stopcause.agui.findings import found
+from stopcause.agui import audit, audit_answers, resumes
+from stopcause.agui.findings import Finding, found
+from stopcause.agui.scene import NO_REQUEST, Request, Scene
 from stopcause.agui.turns import Turn
-from stopcause.agui.values import Begun, Link, RunSeen, Thread
+from stopcause.agui.values import Begun, Json, Link, RunSeen, Thread
 from stopcause.agui.words import UNSETTLED, Ending, State
 
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
 _MOST_THREADS = 10_000
+_MOST_KEPT = 10_000  # of links, of runs that are open, and of interrupts with their threads
 _LOOKED_AT = 64  # of the quietest threads, for one that waits for nothing
+
+
+class _Start(NamedTuple):
+    """A run that has begun, until it ends: what its scene will need."""
+
+    before: Thread
+    matched: resumes.Matched
+    at: datetime | None
+    unfit: Mapping[str, tuple[str, ...]]
+    capabilities: Json
 
 
 class Ledger:
@@ -29,23 +47,52 @@ class Ledger:
         self._most = _MOST_THREADS if most is None else most
         self.threads: dict[str, Thread] = {}
         self._links: dict[tuple[str, str], Link] = {}
+        self._starts: dict[tuple[str, str], _Start] = {}
+        self._asked_on: dict[str, str | None] = {}  # interrupt -> its thread; None: of several
 
-    def begun(self, run: Begun) -> Link:
+    def begun(self, run: Begun, request: Request = NO_REQUEST) -> Link:
         """What the run's input says of its thread; its answers are under way from now on."""
-        thread, link = begun(self._thread(run.thread_id), run)
+        before = self._thread(run.thread_id)
+        self._starts[run.thread_id, run.run_id] = _start(before, run, request)
+        thread, link = begun(before, run)
         known = self._links.pop((run.thread_id, run.run_id), link)
         self._keep(thread, run.run_id, _with_findings(known, link))
         return link
 
-    def ended(self, run: RunSeen) -> Link:
-        """The whole link, that of `begun` included. After a late RUN_ERROR it is more than it was."""
+    def ended(self, run: RunSeen, request: Request = NO_REQUEST) -> Link:
+        """The whole link, that of `begun` included, with all that is found of the run in its thread.
+
+        After a late RUN_ERROR it is more than it was.
+        """
         before = self._thread(run.thread_id)
         thread, link = ended(before, run)
         known = self._links.pop((run.thread_id, run.run_id), link)
         whole = known if run.run_id in before.runs else link
         whole = _with_findings(whole._replace(findings=known.findings), link)
+        whole = whole._replace(findings=(*whole.findings, *self._found(before, thread, run, whole, request)))
         self._keep(thread, run.run_id, whole)
         return whole
+
+    def _found(self, before: Thread, after: Thread, run: RunSeen, link: Link, request: Request) -> Iterator[Finding]:
+        """What the audit finds; of a run that was told before, it was said then."""
+        start = self._starts.pop((run.thread_id, run.run_id), None)
+        if start is None:
+            if run.run_id in before.runs:
+                return
+            start = _start(before, begun_of(run), request)
+        yield from audit.look_at(
+            Scene(
+                before=start.before,
+                after=after,
+                run=run,
+                link=link,
+                matched=start.matched,
+                sent_at=start.at,
+                unfit=start.unfit,
+                capabilities=start.capabilities,
+                is_elsewhere=lambda name: self._asked_on.get(name, run.thread_id) != run.thread_id,
+            )
+        )
 
     def _thread(self, thread_id: str) -> Thread:
         return self.threads.pop(thread_id, None) or Thread(thread_id)
@@ -53,11 +100,26 @@ class Ledger:
     def _keep(self, thread: Thread, run_id: str, link: Link) -> None:
         self.threads[thread.id] = thread
         self._links[thread.id, run_id] = link
+        for each in link.asked:
+            known = self._asked_on.pop(each.id, thread.id)
+            self._asked_on[each.id] = thread.id if known == thread.id else None
         if len(self.threads) > self._most:
             quiet = list(islice(self.threads, _LOOKED_AT))
             del self.threads[next((each for each in quiet if not _waits(self.threads[each])), quiet[0])]
-        if len(self._links) > _MOST_THREADS:
-            del self._links[next(iter(self._links))]
+        _trim(self._links)
+        _trim(self._starts)
+        _trim(self._asked_on)
+
+
+def _trim(kept: dict[_K, _V]) -> None:
+    while len(kept) > _MOST_KEPT:
+        del kept[next(iter(kept))]
+
+
+def _start(before: Thread, run: Begun, request: Request) -> _Start:
+    matched = resumes.match(before, run.run_id, run.input, run.at)
+    unfit = audit_answers.unfit(before, matched, request.payloads)
+    return _Start(before, matched, run.at, unfit, request.capabilities)
 
 
 def _with_findings(link: Link, other: Link) -> Link:
@@ -104,7 +166,7 @@ def ended(thread: Thread, run: RunSeen) -> tuple[Thread, Link]:
     """
     if run.run_id in thread.runs:
         return thread, _again(thread, run)
-    start = Begun(run.thread_id, run.run_id, run.mode, run.input, run.began_at or run.ended_at)
+    start = begun_of(run)
     matched = resumes.match(thread, run.run_id, run.input, start.at)
     thread, link = begun(thread, start)
     turn = Turn(thread, run, matched)
@@ -114,6 +176,11 @@ def ended(thread: Thread, run: RunSeen) -> tuple[Thread, Link]:
     turn.lose()
     after = turn.thread()
     return after, turn.link(link)
+
+
+def begun_of(run: RunSeen) -> Begun:
+    """The beginning of a run that was not said to begin, as one that was refused."""
+    return Begun(run.thread_id, run.run_id, run.mode, run.input, run.began_at or run.ended_at)
 
 
 def _again(thread: Thread, run: RunSeen) -> Link:

@@ -163,6 +163,7 @@ class Turn:
             same_set=self.same_set if has_open else 0,
             refusals=self._refusals() if has_open else (0, ""),
             runs=self._runs(),
+            left=self.run.left if self.is_past else self.before.left,
         )
         self._find("THREAD_TOO_LONG", *(each.interrupt.id for each in kept[:-_MOST_RAISED] if each.state in UNSETTLED))
         self._find_loop(after)

@@ -142,6 +142,7 @@ class RunSeen(NamedTuple):
         interrupts: What it asks for, each once, whatever ways it was told.
         calls: Tool calls that began in this run: id -> tool, or None where it has no fit name.
         pending: Those that have no result, in the order of their calls, but for the client's own tools.
+        left: Those to the client's own tools that have none: they are left to the client.
         results: Tool calls that came back, of earlier runs too. What the input already had is left out.
         steps: How many STEP_STARTED; None where there was none.
         idle_s: Silence between the last event and the end of the stream, where the clock of both is known.
@@ -164,6 +165,7 @@ class RunSeen(NamedTuple):
     interrupts: tuple[Interrupt, ...] = ()
     calls: Mapping[str, str | None] = NOTHING
     pending: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
     results: tuple[Result, ...] = ()
     steps: int | None = None
     subagents: Subagents = Subagents()
@@ -201,6 +203,7 @@ class Thread(NamedTuple):
         same_set: How many runs in a row ended with the open set of now.
         refusals: How many in a row ended with the same refusal, and that refusal.
         runs: The last runs that ended in it, the newest last; bounded. One that is seen again changes nothing.
+        left: Calls that its last run left to the client: the next input's messages have to have their results.
     """
 
     id: str
@@ -210,6 +213,7 @@ class Thread(NamedTuple):
     same_set: int = 0
     refusals: tuple[int, str] = (0, "")
     runs: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
 
     def open(self) -> tuple[Raised, ...]:
         """What the next input has to cover: the open interrupts of the most recent run that asked."""

@@ -43,6 +43,43 @@ class Level(Word):
     NOTE = "NOTE", "worth knowing"
 
 
+class Section(Word):
+    """Where a rule stands: a page of the specification 1.0 by its path, the contract before it, or nowhere."""
+
+    LIFECYCLE = "events/lifecycle", "how runs begin and end"
+    TOOL_CALLS = "events/tool-calls", "calls, their results, and the client's own tools"
+    SUBAGENTS = "events/subagents", "work inside of a run that has a name of its own"
+    PROCESSING = "basic/processing", "what a reader has to make of what it gets"
+    RUN_INPUT = "basic/run-input", "what a run is asked for with"
+    TRANSPORTS = "basic/transports", "requests, refusals, and streams that break off"
+    HTTP_SSE = "basic/transports/http-sse", "events as bytes"
+    VERSIONING = "basic/versioning", "which contract a peer keeps"
+    CAPABILITIES = "basic/capabilities", "what an agent declares"
+    STREAMING = "basic/patterns/streaming", "messages and calls in pieces"
+    INTERRUPTS = "basic/patterns/interrupt-resume", "questions, answers, and what may not be passed over"
+    SCHEMA = "schema", "the fields of each object"
+    BEFORE = "concepts/interrupts", "the contract before 1.0"
+    OURS = "stopcause", "no text says so: what an operator would want to know"
+
+
+class Effect(Word):
+    """What a finding does to a verdict."""
+
+    NONE = "none", "none: the verdict stands"
+    REJECTED = "rejected", "the run is UNCERTAIN (stream_rejected); FAILED where it reports a failure too"
+    FAILED = "failed", "the run is FAILED"
+    CUT_OFF = "cut_off", "the run is UNCERTAIN (stream_truncated); STUCK where it had fallen silent"
+    UNKNOWN = "unknown", "the run is UNCERTAIN (outcome_type_unknown)"
+    TWICE = "twice", "the run is UNCERTAIN where its two ends differ"
+    WAITS = "waits", "the run is WAITING or WAITING_UNROUTED, whatever its outcome says"
+    BOUNDED = "bounded", "the run is BOUNDED_STOP"
+    RECEIPTS = "receipts", "receipts decide: without one the run is FALSE_COMPLETE"
+    UNROUTED = "unrouted", "the run and its thread are WAITING_UNROUTED, unless the policy has what is missing"
+    STAYS_OPEN = "stays_open", "the thread goes on waiting"
+    UNCERTAIN = "uncertain", "the thread is UNCERTAIN until it has asked and was answered again"
+    STUCK = "stuck", "the thread is STUCK"
+
+
 class State(Word):
     """Where an interrupt stands in its thread."""
 

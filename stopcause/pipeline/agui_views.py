@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from stopcause.agui import findings
+from stopcause.agui import cards
 from stopcause.agui.course import UNRECOGNISED
 from stopcause.agui.findings import Finding
 from stopcause.agui.ids import safe
@@ -75,4 +75,4 @@ def _run(judged: Judged) -> RunLine:
 
 
 def _found(found: Iterable[Finding]) -> tuple[Found, ...]:
-    return tuple(Found(*each, findings.BY_NAME[each.name].meaning) for each in dict.fromkeys(found))
+    return tuple(Found(*each, cards.BY_NAME[each.name].meaning) for each in dict.fromkeys(found))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from stopcause.agui.findings import CARDS
+from stopcause.agui.cards import CARDS
 from stopcause.agui.words import Ending
 from stopcause.receipts.vocabulary import StopCause
 from tests.agui.watched import FAILED, FINISHED, STARTED, TEXT, ask, call, fatal, finished, interrupted, run, runs
@@ -162,7 +162,7 @@ def test_a_stream_that_comes_near_is_not(name: str, _broken: list[Json], kept: l
 
 
 def test_every_fatal_rule_has_a_stream_that_breaks_it() -> None:
-    assert {card.name for card in CARDS if card.fatal} - {"NESTED_RUN"} == {name for name, _, _ in FATAL}
+    assert {card.name for card in CARDS if card.is_fatal} - {"NESTED_RUN"} == {name for name, _, _ in FATAL}
 
 
 def test_a_rule_is_named_once_a_run_however_often_it_is_broken() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from stopcause.agui import cards as rules
 from stopcause.agui import findings
 from stopcause.agui.guard import Check, ResumeGuard
 from stopcause.agui.inputs import read_input
@@ -76,8 +77,8 @@ def test_every_rule_that_the_guard_enforces_has_a_case_that_passes_and_one_that_
         seen[False] |= set() if check["refused"] else set(check.get("absent", ()))
     refusing = {
         card.name
-        for card in findings.CARDS
-        if card.side is findings.C and card.level in (findings.MUST, findings.SHOULD) and card.rule >= "R50"
+        for card in rules.CARDS
+        if card.side is rules.C and card.level in (rules.MUST, rules.SHOULD) and card.rule >= "R50"
     }
     elsewhere = {"GUARD_STATE_UNREADABLE", "PAYLOAD_TOO_LARGE"}  # no history of exchanges can show them
     assert refusing - seen[True] == elsewhere
