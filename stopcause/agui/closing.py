@@ -18,7 +18,7 @@ from stopcause.agui.ids import key_of, name_of, word_or_none
 from stopcause.agui.modes import mode_of
 from stopcause.agui.shapes import OUTCOMES, USAGE, WHOLE
 from stopcause.agui.values import Interrupt, Json, RunSeen, Usage
-from stopcause.agui.words import Channel, Ending
+from stopcause.agui.words import Channel, Ending, Mode
 from stopcause.receipts.model import MAX_INTEGER
 from stopcause.receipts.vocabulary import ApprovalKind, StopCause
 
@@ -254,13 +254,16 @@ def _sum(counts: Iterable[Json]) -> int | None:
 # What is told -----------------------------------------------------------------------------------------------------
 
 
-def seen(course: Course, end: End, http_status: int | None) -> RunSeen:
-    """The run as it stands. What is fatal makes it one that nobody may believe, but for a failure that it reports."""
+def seen(course: Course, end: End, http_status: int | None, chosen: Mode | None = None) -> RunSeen:
+    """The run as it stands. What is fatal makes it one that nobody may believe, but for a failure that it reports.
+
+    `chosen`: the contract that it is read by, in place of the one that it shows.
+    """
     left = _unanswered(course)
     theirs = tuple(call for call in left if call in course.frontend)
     if theirs and end.ending in (Ending.SUCCESS, Ending.INTERRUPT):
         course.blame("FRONTEND_PENDING", *theirs)
-    mode = mode_of(course.declared, has_outcome=course.has_outcome, has_custom=bool(course.asks))
+    mode = chosen or mode_of(course.declared, has_outcome=course.has_outcome, has_custom=bool(course.asks))
     findings = tuple(found(name, *about, mode=mode) for name, about in course.found.items())
     ending, cause, reason = _believed(end, findings)
     return RunSeen(

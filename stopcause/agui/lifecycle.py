@@ -22,7 +22,7 @@ from stopcause.agui.inputs import read_input
 from stopcause.agui.modes import mode_of, read_version
 from stopcause.agui.shapes import EVENTS
 from stopcause.agui.values import UNNAMED, Begun, Input, RunSeen
-from stopcause.agui.words import Ending
+from stopcause.agui.words import Ending, Mode
 
 Said: TypeAlias = tuple[Begun | RunSeen, ...]
 _HTTP_OK = range(200, 300)
@@ -47,12 +47,18 @@ class Watch:
         given: The input that asked for the stream, where it is known.
         http_status: What the request was answered with; one that is not 2xx has no stream.
         waits: Whether a call to this tool of the client's own is a wait.
+        mode: By which contract it is read, in place of what it declares.
     """
 
     def __init__(
-        self, given: Input | None = None, *, http_status: int | None = None, waits: Callable[[str], bool] = _never
+        self,
+        given: Input | None = None,
+        *,
+        http_status: int | None = None,
+        waits: Callable[[str], bool] = _never,
+        mode: Mode | None = None,
     ) -> None:
-        self._given, self._http_status, self._waits = given, http_status, waits
+        self._given, self._http_status, self._waits, self._mode = given, http_status, waits, mode
         self._thread_id = given.thread_id if given is not None else None
         self._course: Course | None = None
         self._runs = 0  # that began
@@ -182,7 +188,7 @@ class Watch:
         return course
 
     def _begun(self, course: Course) -> Begun:
-        mode = mode_of(course.declared, has_outcome=False, has_custom=False)
+        mode = self._mode or mode_of(course.declared, has_outcome=False, has_custom=False)
         return Begun(course.thread_id, course.run_id, mode, course.given, course.began.time)
 
     # Runs end ------------------------------------------------------------------------------------------------------
@@ -236,7 +242,7 @@ class Watch:
     def _tell(self, course: Course) -> tuple[RunSeen, ...]:
         if not course.is_due or course.end is None:
             return ()
-        seen = closing.seen(course, course.end, self._http_status)._replace(is_more=course.is_told)
+        seen = closing.seen(course, course.end, self._http_status, self._mode)._replace(is_more=course.is_told)
         course.is_due, course.is_told = False, True
         return (seen,)
 

@@ -2,8 +2,8 @@
 
 Read are SSE, NDJSON of events or of exchanges, and JSON documents: a recording (a list of exchanges), a list of events,
 a case with `exchanges`, or one of them alone. Which it is, the first line says. An exchange is
-`{"input", "events"?, "sent_at"?, "http_status"?}`; in NDJSON the events of the lines after it are its own too, and a
-line that is a RunAgentInput begins one as well.
+`{"input", "events"?, "sent_at"?, "http_status"?, "capabilities"?}`; in NDJSON the events of the lines after it are its
+own too, and a line that is a RunAgentInput begins one as well.
 
 SSE and NDJSON are read as they come and keep nothing; a document has to be read whole, and is capped.
 """
@@ -44,12 +44,12 @@ _CHUNK = 262_144
 _LONGEST_BEGINNING = 65_536  # bytes, within which the first line tells the form
 _STATUSES = range(100, 600)
 _AROUND = 8  # levels of a document around an event
-_PARTS = frozenset({"input", "events", "sent_at", "http_status"})
+_PARTS = frozenset({"input", "events", "sent_at", "http_status", "capabilities"})
 _OF_INPUTS = frozenset({"messages", "resume", "tools"})  # no event without a type has one of these beside its ids
 _END = re.compile(rb"[\r\n]")
 _FIELD = re.compile(rb"(?:data|event|id|retry)?:|data$")  # of SSE; what begins with a colon is a comment
 _OPENED = re.compile(rb"[\[{,:]\s*$")  # so ends the first line of an object that goes on over several
-_EXCHANGE = re.compile(rb'\s*\{\s*"(?:input|events|exchanges|sent_at|http_status)"')
+_EXCHANGE = re.compile(rb'\s*\{\s*"(?:input|events|exchanges|sent_at|http_status|capabilities)"')
 _NO_TEXT = {  # by the first bytes of a file
     b"\x1f\x8b": "it is compressed; unpack it first, as by `gzip -dc`",
     b"\x28\xb5\x2f\xfd": "it is compressed; unpack it first, as by `zstd -dc`",
@@ -66,6 +66,7 @@ class Exchange(NamedTuple):
     events: Iterator[Event]
     sent_at: datetime | None = None
     http_status: int | None = None
+    capabilities: Json = None  # what the agent declares, where somebody wrote it down
 
 
 class _Head(NamedTuple):
@@ -74,6 +75,7 @@ class _Head(NamedTuple):
     input: Json | None = None
     sent_at: datetime | None = None
     http_status: int | None = None
+    capabilities: Json = None
 
 
 _Row: TypeAlias = _Head | Event
@@ -90,7 +92,7 @@ def read_exchanges(file: BinaryIO) -> Iterator[Exchange]:
     while row is not None:
         head = row if isinstance(row, _Head) else _Head()
         events = _Events(rows, None if isinstance(row, _Head) else row)
-        yield Exchange(head.input, events, head.sent_at, head.http_status)
+        yield Exchange(head.input, events, head.sent_at, head.http_status, head.capabilities)
         row = events.skip()
 
 
@@ -235,7 +237,8 @@ def _rows_of_object(value: dict[str, Json]) -> Iterator[_Row]:
     if isinstance(value.get("exchanges"), list):
         yield from _rows(value["exchanges"])
     elif not _PARTS.isdisjoint(value):
-        yield _Head(value.get("input"), _moment(value.get("sent_at")), _status(value.get("http_status")))
+        when, status = _moment(value.get("sent_at")), _status(value.get("http_status"))
+        yield _Head(value.get("input"), when, status, value.get("capabilities"))
         events = value.get("events")
         yield from map(as_event, events if isinstance(events, list) else [] if events is None else [events])
     elif not _OF_INPUTS.isdisjoint(value) and read_input(value) is not None:
