@@ -1,13 +1,16 @@
-"""The figures of AG-UI: reading a stream, watching one pass, asking the guard. Run by `python -m bench.agui.run`."""
+"""The figures of AG-UI: reading a stream, watching one pass, asking the guard, auditing a file.
+
+Run by `python -m bench.agui.run`.
+"""
 
 from __future__ import annotations
 
-from bench.agui import guard, reading, tap
+from bench.agui import audit, guard, reading, tap
 
 
 def main() -> None:
-    """Prints the three tables."""
-    for part in (reading, tap, guard):
+    """Prints the four tables."""
+    for part in (reading, tap, guard, audit):
         part.main()
 
 
