@@ -1,4 +1,4 @@
-"""Which gated calls came back in a run, and whether anybody had allowed them.
+"""Which gated calls came back in a run, and whether anybody had allowed them. Whose fault it is: `audit_received`.
 
 Evidence is a TOOL_CALL_RESULT, or a tool's message in a snapshot that is there for the first time: some producers tell
 a resumed call only that way. What the input's own messages had is none. A result says that the call ended, not that it
@@ -7,35 +7,64 @@ did what it is for; behind an answer that gives up, producers send one that says
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from stopcause.agui import resumes
-from stopcause.agui.findings import Finding, found
 from stopcause.agui.values import Interrupt, Raised, Result, RunSeen, Thread
 from stopcause.agui.words import UNANSWERED, UNSETTLED, State
 
 _NOBODY: Mapping[int, State] = {}
 
 
+class Came(NamedTuple):
+    """One interrupt whose call came back, as the thread had it before.
+
+    Attributes:
+        place: In `thread.raised`.
+        is_first: It is the first time since it was asked for.
+        is_repeat: It is an event, and an earlier run had one.
+    """
+
+    place: int
+    raised: Raised
+    is_first: bool
+    is_repeat: bool
+
+    @property
+    def is_without_answer(self) -> bool:
+        """Whether nobody had answered."""
+        return self.raised.state in UNANSWERED
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether an answer had been given, of whatever kind."""
+        return self.raised.answer is not None and not self.is_without_answer
+
+    @property
+    def is_allowed(self) -> bool:
+        """Whether the last answer to it allows the call."""
+        answer = self.raised.answer
+        return answer is not None and resumes.decision_of(answer, self.raised.interrupt.kind) in resumes.ALLOWS
+
+
 class Evidence(NamedTuple):
     """What a run's results say. Places are those of `thread.raised`.
 
     Attributes:
-        states: Where the results leave interrupts of earlier runs.
+        came: Every interrupt whose call came back.
+        states: Where that leaves them.
         executed: Gated calls that ran as allowed, for the first time: (run, interrupt).
         bypassed: Those that nobody had allowed.
         presumed: Those of a run whose input nobody saw: it brought the answer, it seems.
-        ran: Every interrupt whose call came back.
         before: The thread's results so far; `new`: those of this run.
     """
 
+    came: tuple[Came, ...] = ()
     states: Mapping[int, State] = _NOBODY
     executed: tuple[tuple[str, str], ...] = ()
     bypassed: tuple[tuple[str, str], ...] = ()
     presumed: tuple[int, ...] = ()
-    ran: frozenset[int] = frozenset()
-    findings: tuple[Finding, ...] = ()
     before: tuple[Result, ...] = ()
     new: tuple[Result, ...] = ()
 
@@ -46,37 +75,23 @@ class Evidence(NamedTuple):
         return tuple(each._replace(is_event=False) if each.tool_call_id in again else each for each in known)
 
 
-class _Came(NamedTuple):
-    """One interrupt whose call came back."""
-
-    place: int
-    raised: Raised
-    is_first: bool  # since it was asked for
-    is_repeat: bool  # an event, and an earlier run had one
-
-
-_Group: TypeAlias = Sequence[_Came]
-
-
-def read_results(thread: Thread, run: RunSeen, matched: resumes.Matched) -> Evidence:
+def read_results(thread: Thread, run: RunSeen) -> Evidence:
     """Hold a run's results against what earlier runs of its thread had asked for."""
     new = tuple(_new_results(thread, run))
     if not new:
         return Evidence(before=thread.results)
     came = tuple(_came_back(thread, run, new))
-    open_ones = [each for each in came if each.raised.state in UNANSWERED]
+    without = [each for each in came if each.is_without_answer]
+    answered = [each for each in came if each.is_answered]
     is_known = run.input is not None
-    answered = [each for each in came if each.raised.answer is not None and each.raised.state not in UNANSWERED]
-    first = [each for each in answered if each.is_first]
-    states = {each.place: State.BYPASSED if is_known else State.CLOSED for each in open_ones}
+    states = {each.place: State.BYPASSED if is_known else State.CLOSED for each in without}
     states |= {each.place: State.CLOSED for each in answered if each.raised.state is not State.BYPASSED}
     return Evidence(
+        came=came,
         states=states,
-        executed=tuple(_key(each) for each in first if _is_allowed(each.raised)),
-        bypassed=tuple(_key(each) for each in open_ones) if is_known else (),
-        presumed=() if is_known else tuple(each.place for each in open_ones),
-        ran=frozenset(each.place for each in came),
-        findings=tuple(_findings(run, matched, came, open_ones if is_known else (), first)),
+        executed=tuple(_key(each) for each in answered if each.is_first and each.is_allowed),
+        bypassed=tuple(_key(each) for each in without) if is_known else (),
+        presumed=() if is_known else tuple(each.place for each in without),
         before=thread.results,
         new=new,
     )
@@ -101,7 +116,7 @@ def _new_results(thread: Thread, run: RunSeen) -> Iterator[Result]:
             yield each
 
 
-def _came_back(thread: Thread, run: RunSeen, new: tuple[Result, ...]) -> Iterator[_Came]:
+def _came_back(thread: Thread, run: RunSeen, new: tuple[Result, ...]) -> Iterator[Came]:
     """For each call, what the last run before this one asked of it: perhaps more than one question."""
     events_before = {each.tool_call_id for each in thread.results if each.is_event}
     before = {each.tool_call_id for each in thread.results}
@@ -118,25 +133,8 @@ def _came_back(thread: Thread, run: RunSeen, new: tuple[Result, ...]) -> Iterato
     for place, each, call in asked:
         if each.run_id == last[call]:
             is_first = each.state in UNSETTLED or call not in before
-            yield _Came(place, each, is_first, call in events and call in events_before)
+            yield Came(place, each, is_first, call in events and call in events_before)
 
 
-def _is_allowed(raised: Raised) -> bool:
-    return raised.answer is not None and resumes.decision_of(raised.answer, raised.interrupt.kind) in resumes.ALLOWS
-
-
-def _findings(
-    run: RunSeen, matched: resumes.Matched, came: _Group, without_leave: _Group, answered: _Group
-) -> Iterator[Finding]:
-    groups: tuple[tuple[str, _Group], ...] = (
-        ("ACTION_ON_UNRECOGNISED_ANSWER" if matched.is_unrecognised else "ACTION_WITHOUT_ANSWER", without_leave),
-        ("DUPLICATE_EFFECT", [each for each in came if each.is_repeat]),
-        ("RESULT_AFTER_CANCEL", [each for each in answered if not _is_allowed(each.raised)]),
-    )
-    for name, group in groups:
-        if group:
-            yield found(name, *(each.raised.interrupt.id for each in group), mode=run.mode)
-
-
-def _key(came: _Came) -> tuple[str, str]:
+def _key(came: Came) -> tuple[str, str]:
     return came.raised.run_id, came.raised.interrupt.id

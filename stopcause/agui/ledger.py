@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeVar
 from stopcause.agui import audit, audit_answers, resumes
 from stopcause.agui.findings import Finding, found
 from stopcause.agui.scene import NO_REQUEST, Request, Scene
-from stopcause.agui.turns import Turn
+from stopcause.agui.turns import NOTHING_HAPPENED, Turn, Turned
 from stopcause.agui.values import Begun, Json, Link, RunSeen, Thread
 from stopcause.agui.words import UNSETTLED, Ending, State
 
@@ -38,6 +38,14 @@ class _Start(NamedTuple):
     at: datetime | None
     unfit: Mapping[str, tuple[str, ...]]
     capabilities: Json
+
+
+class _End(NamedTuple):
+    """What the end of a run comes to."""
+
+    thread: Thread
+    link: Link
+    turned: Turned
 
 
 class Ledger:
@@ -65,15 +73,15 @@ class Ledger:
         After a late RUN_ERROR it is more than it was.
         """
         before = self._thread(run.thread_id)
-        thread, link = ended(before, run)
-        known = self._links.pop((run.thread_id, run.run_id), link)
-        whole = known if run.run_id in before.runs else link
-        whole = _with_findings(whole._replace(findings=known.findings), link)
-        whole = whole._replace(findings=(*whole.findings, *self._found(before, thread, run, whole, request)))
-        self._keep(thread, run.run_id, whole)
+        end = _taken_in(before, run)
+        known = self._links.pop((run.thread_id, run.run_id), end.link)
+        whole = known if run.run_id in before.runs else end.link
+        whole = _with_findings(whole._replace(findings=known.findings), end.link)
+        whole = whole._replace(findings=(*whole.findings, *self._found(before, run, end._replace(link=whole), request)))
+        self._keep(end.thread, run.run_id, whole)
         return whole
 
-    def _found(self, before: Thread, after: Thread, run: RunSeen, link: Link, request: Request) -> Iterator[Finding]:
+    def _found(self, before: Thread, run: RunSeen, end: _End, request: Request) -> Iterator[Finding]:
         """What the audit finds; of a run that was told before, it was said then."""
         start = self._starts.pop((run.thread_id, run.run_id), None)
         if start is None:
@@ -83,9 +91,10 @@ class Ledger:
         yield from audit.look_at(
             Scene(
                 before=start.before,
-                after=after,
+                after=end.thread,
                 run=run,
-                link=link,
+                link=end.link,
+                turned=end.turned,
                 matched=start.matched,
                 sent_at=start.at,
                 unfit=start.unfit,
@@ -164,18 +173,21 @@ def ended(thread: Thread, run: RunSeen) -> tuple[Thread, Link]:
 
     The link's `answers` leave out what is open again, and its `decided` are the answers that were taken for sure.
     """
+    end = _taken_in(thread, run)
+    return end.thread, end.link
+
+
+def _taken_in(thread: Thread, run: RunSeen) -> _End:
     if run.run_id in thread.runs:
-        return thread, _again(thread, run)
-    start = begun_of(run)
-    matched = resumes.match(thread, run.run_id, run.input, start.at)
-    thread, link = begun(thread, start)
-    turn = Turn(thread, run, matched)
+        return _End(thread, _again(thread, run), NOTHING_HAPPENED)
+    thread, link = begun(thread, begun_of(run))
+    turn = Turn(thread, run)
     turn.look()
     turn.settle()
     turn.ask()
     turn.lose()
     after = turn.thread()
-    return after, turn.link(link)
+    return _End(after, turn.link(link), turn.turned())
 
 
 def begun_of(run: RunSeen) -> Begun:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from stopcause.agui.resumes import NOTHING_SAID, Matched
+from stopcause.agui.turns import NOTHING_HAPPENED, Turned
 from stopcause.agui.values import NOTHING, Json, Link, Raised, RunSeen, Thread
 
 
@@ -37,6 +38,7 @@ class Scene(NamedTuple):
         after: The thread now.
         run: The run, as it ended.
         link: How it hangs in its thread.
+        turned: What its end did to its thread; nothing, where it had been counted.
         matched: Which of its answers answers what. Places are those of `before.raised`.
         sent_at: When its input was sent; None where nobody says.
         unfit: What is wrong with the payloads of its answers: the name of a finding -> interrupts.
@@ -48,6 +50,7 @@ class Scene(NamedTuple):
     after: Thread
     run: RunSeen
     link: Link
+    turned: Turned = NOTHING_HAPPENED
     matched: Matched = NOTHING_SAID
     sent_at: datetime | None = None
     unfit: Mapping[str, tuple[str, ...]] = NOTHING

@@ -1,19 +1,20 @@
 """One run's end, applied to its thread: which gated calls ran, what became of answers, what is asked, what is lost.
 
 The steps have an order: a call that came back closes its question before the run's ending is asked, and what is asked
-again is not lost. `ledger` takes them; nothing here outlives a run.
+again is not lost. `ledger` takes them; nothing here outlives a run. What happened is told as it is (`Turned`): whose
+fault it is, is said by `audit_received`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from stopcause.agui import resumes
-from stopcause.agui.findings import Finding, found
-from stopcause.agui.gated import Evidence, read_results
-from stopcause.agui.values import NOTHING, UNNAMED, Decided, Interrupt, Link, Raised, RunSeen, Thread
+from stopcause.agui.gated import Came, Evidence, read_results
+from stopcause.agui.values import UNNAMED, Decided, Interrupt, Link, Raised, RunSeen, Thread
 from stopcause.agui.words import UNANSWERED, UNDER_WAY, UNSETTLED, Ending, State
-from stopcause.receipts.vocabulary import WAITING, StopCause
+from stopcause.receipts.vocabulary import WAITING
 
 LOOP = 3  # as many runs that end alike are one that goes round
 _MOST_RUNS = 64  # that are remembered as counted
@@ -27,13 +28,43 @@ FREES_ITS_ID = frozenset({Ending.REFUSED, Ending.TRUNCATED})
 _BROKEN = frozenset({Ending.TRUNCATED, Ending.REJECTED})
 
 
+class Turned(NamedTuple):
+    """What happened to a thread when a run ended in it. Interrupts are as they stand afterwards, but in `came`.
+
+    Attributes:
+        is_past: The run got past the questions that it came into.
+        is_failed: It failed before it got there.
+        came: Gated calls of earlier runs that came back.
+        reopened: Its answers failed before their calls: open again.
+        unknown: Its answers may have been taken, or not.
+        consumed: Its answers were taken: their calls came back.
+        again: Asked once more, each with the id that it has now.
+        lost: Open before, and no longer asked for.
+        forgotten: Open, and more than a thread keeps.
+        circling: What is open, where the third run in a row ended alike.
+    """
+
+    is_past: bool = False
+    is_failed: bool = False
+    came: tuple[Came, ...] = ()
+    reopened: tuple[Raised, ...] = ()
+    unknown: tuple[Raised, ...] = ()
+    consumed: tuple[Raised, ...] = ()
+    again: tuple[tuple[Raised, str], ...] = ()
+    lost: tuple[Raised, ...] = ()
+    forgotten: tuple[Raised, ...] = ()
+    circling: tuple[Raised, ...] = ()
+
+
+NOTHING_HAPPENED = Turned()
+
+
 class Turn:
     """One run's end, applied to its thread step by step. Places are those of `raised`, which only grows."""
 
-    def __init__(self, thread: Thread, run: RunSeen, matched: resumes.Matched) -> None:
+    def __init__(self, thread: Thread, run: RunSeen) -> None:
         self.before = thread
         self.run = run
-        self.matched = matched
         self.raised = list(thread.raised)
         self.is_past = _had_finished(run) or run.ending not in _FAILED | _BROKEN
         self.is_failed = not _had_finished(run) and run.ending in _FAILED
@@ -41,56 +72,41 @@ class Turn:
         self.sent = [n for n, each in enumerate(self.raised) if _is_under_way(each, run.run_id)]
         self.moved: dict[int, str] = {}  # place -> the id under which it is asked again
         self.lost: list[int] = []
+        self.forgotten: tuple[Raised, ...] = ()
+        self.circling: tuple[Raised, ...] = ()
         self.same_set = thread.same_set
-        self.found: list[Finding] = []
-
-    def _find(self, name: str, *ids: str) -> None:
-        if ids:
-            self.found.append(found(name, *ids, mode=self.run.mode))
 
     def _set(self, place: int, state: State) -> None:
         self.raised[place] = self.raised[place]._replace(state=state)
 
-    def _ids(self, places: list[int], state: State | None = None) -> list[str]:
+    def _at(self, places: Iterable[int], *states: State) -> tuple[Raised, ...]:
         there = (self.raised[n] for n in places)
-        return [each.interrupt.id for each in there if state is None or each.state is state]
+        return tuple(each for each in there if not states or each.state in states)
 
     # Which gated calls ran
 
     def look(self) -> None:
         """Results of gated calls that earlier runs asked for."""
-        self.evidence = read_results(self.before, self.run, self.matched)
+        self.evidence = read_results(self.before, self.run)
         for place, state in self.evidence.states.items():
             self._set(place, state)
-        self.found += self.evidence.findings
 
     # What became of the answers
 
     def settle(self) -> None:
         """An answer is taken, unless its run failed before the gated call, or broke off."""
-        consumed = [n for n in self.sent if n in self.evidence.states]
-        waiting = [n for n in self.sent if n not in self.evidence.states]
-        for place in waiting:
+        for place in self._waiting():
             self._set(place, self._fate_of(self.raised[place]))
-        self._find("RESUME_FAILED_STILL_OPEN", *self._ids(waiting, State.OPEN))
-        self._find("ANSWER_FATE_UNKNOWN", *self._ids(waiting, State.UNKNOWN))
-        if self.is_failed:
-            self._find("ANSWER_CONSUMED_THEN_FAILED", *self._ids(consumed))
-        self._find_unrecognised()
+
+    def _waiting(self) -> list[int]:
+        """Its answers whose calls did not come back."""
+        return [n for n in self.sent if n not in self.evidence.states]
 
     def _fate_of(self, sent: Raised) -> State:
         """Where an answer leaves its question whose gated call did not come back."""
         if self.is_past:
             return State.CLOSED
         return State.OPEN if self.is_failed and sent.state is State.SENT else State.UNKNOWN
-
-    def _find_unrecognised(self) -> None:
-        """Spec 1.0: a producer proceeds without such an entry. Before it, RUN_ERROR was the rule."""
-        is_refusal = self.is_failed and self.run.cause is StopCause.INPUT_REJECTED and not self.matched.uncovered
-        if is_refusal:
-            self._find("UNRECOGNISED_ENTRY_FAILED_RUN", *self.matched.unrecognised)
-        elif self.is_past:
-            self._find("UNRECOGNISED_ENTRY", *self.matched.unrecognised)
 
     # What it asks
 
@@ -99,11 +115,9 @@ class Turn:
         asked: dict[str, Interrupt] = {}
         for each in self.run.interrupts if asks(self.run) else ():
             asked.setdefault(each.id, each)
-        origins = _Origins(self.raised, self.run.run_id, self.evidence.ran)
+        origins = _Origins(self.raised, self.run.run_id, {each.place for each in self.evidence.came})
         for interrupt in asked.values():
             self.raised.append(Raised(self.run.run_id, self._as_known(interrupt, origins.of(interrupt))))
-        drifted = [name for place, name in self.moved.items() if self.raised[place].interrupt.id != name]
-        self._find("INTERRUPT_ID_DRIFT", *drifted)
         if asked:
             self.same_set = self.before.same_set + 1 if self._is_same_set(asked) else 1
 
@@ -131,23 +145,6 @@ class Turn:
         for place in lost:
             self._set(place, State.LOST)
         self.lost = lost
-        self._find("LOST_INTERRUPT", *self._ids(lost))
-        known = self._known_among(lost)
-        if self.run.ending in (Ending.SUCCESS, Ending.INTERRUPT):
-            self._find("UNCOVERED_MISHANDLED", *self._ids(known))
-        if self.run.ending is Ending.SUCCESS:
-            told = frozenset(known)
-            self._find("SUCCESS_OVER_OPEN_INTERRUPT", *self._ids([n for n in lost if n not in told]))
-
-    def _known_among(self, lost: list[int]) -> list[int]:
-        """Which the producer could tell to be open: their call is in the messages, or they had been asked again before.
-
-        One that keeps nothing between runs has no duty here (spec 1.0, patterns/interrupt-resume).
-        """
-        calls = self.run.input.calls if self.run.input is not None else NOTHING
-        again = {each.interrupt.id for each in self.before.raised if each.state is State.MOVED}
-        asked = {n: self.raised[n].interrupt for n in lost}
-        return [n for n, each in asked.items() if each.tool_call_id in calls or each.id in again]
 
     # What it adds up to
 
@@ -165,8 +162,8 @@ class Turn:
             runs=self._runs(),
             left=self.run.left if self.is_past else self.before.left,
         )
-        self._find("THREAD_TOO_LONG", *(each.interrupt.id for each in kept[:-_MOST_RAISED] if each.state in UNSETTLED))
-        self._find_loop(after)
+        self.forgotten = tuple(each for each in kept[:-_MOST_RAISED] if each.state in UNSETTLED)
+        self.circling = after.open() if self._goes_round(after) else ()
         return after
 
     def _asked(self) -> tuple[Interrupt, ...]:
@@ -188,14 +185,27 @@ class Turn:
         said = self.run.error_code or self.run.reason or ""
         return (number + 1 if said == refusal else 1), said
 
-    def _find_loop(self, after: Thread) -> None:
-        goes_round = self.is_failed and after.refusals[0] >= LOOP
-        asks_again = after.paused_run == self.run.run_id and after.same_set >= LOOP
-        if goes_round or asks_again:
-            self._find("REINTERRUPT_LOOP", *(each.interrupt.id for each in after.open()))
+    def _goes_round(self, after: Thread) -> bool:
+        fails_alike = self.is_failed and after.refusals[0] >= LOOP
+        return fails_alike or (after.paused_run == self.run.run_id and after.same_set >= LOOP)
+
+    def turned(self) -> Turned:
+        """What happened. Last."""
+        return Turned(
+            is_past=self.is_past,
+            is_failed=self.is_failed,
+            came=self.evidence.came,
+            reopened=self._at(self._waiting(), State.OPEN),
+            unknown=self._at(self._waiting(), State.UNKNOWN),
+            consumed=self._at(n for n in self.sent if n in self.evidence.states),
+            again=tuple((self.raised[place], name) for place, name in self.moved.items()),
+            lost=self._at(self.lost),
+            forgotten=self.forgotten,
+            circling=self.circling,
+        )
 
     def link(self, link: Link) -> Link:
-        """The whole of how the run hangs in its thread: what it took up by an answer, or by asking again. Last.
+        """The whole of how the run hangs in its thread: what it took up by an answer, or by asking again. Last, too.
 
         Of several runs whose questions it took up it names one: the last that asked.
         """
@@ -210,7 +220,7 @@ class Turn:
             bypassed=self.evidence.bypassed,
             lost=tuple((self.raised[n].run_id, self.raised[n].interrupt.id) for n in self.lost),
             asked=self._asked(),
-            findings=(*link.findings, *self.found),
+            findings=link.findings,
         )
 
     def _decided(self) -> Iterator[Decided]:
@@ -251,7 +261,7 @@ def _completed(interrupt: Interrupt, before: Interrupt) -> Interrupt:
 class _Origins:
     """Which earlier interrupt a new one is, asked again: that of the same id, else that of the same call."""
 
-    def __init__(self, raised: list[Raised], run_id: str, ran: frozenset[int]) -> None:
+    def __init__(self, raised: list[Raised], run_id: str, ran: set[int]) -> None:
         self._by_id: dict[str, int] = {}
         self._answered: dict[str, int] = {}
         self._by_call: dict[str, int] = {}

@@ -13,7 +13,7 @@ from datetime import datetime
 from itertools import takewhile
 from typing import NamedTuple
 
-from stopcause.agui.findings import Finding
+from stopcause.agui.findings import Finding, found
 from stopcause.agui.ids import resume_token, safe
 from stopcause.agui.told import Draft
 from stopcause.agui.turns import LOOP, asks
@@ -27,6 +27,11 @@ from stopcause.receipts import codec, mending, model
 from stopcause.receipts.vocabulary import Kind
 
 _LINKS = ("resumes_run_id", "answers")
+# What a wait lacks, as a finding. Without a deadline it is NO_DEADLINE already, where it was asked.
+_LACKS = {
+    "UNROUTED": frozenset({Missing.OWNER, Missing.RESUME_TOKEN, Missing.RESUMABLE_TARGET}),
+    "OVERDUE": frozenset({Missing.OVERDUE}),
+}
 
 
 class OpenWait(NamedTuple):
@@ -175,8 +180,23 @@ class _Seen:
             reason=reason,
             open=tuple(self._open_wait(each) for each in self._open),
             run_id=None if latest is None else safe(latest),
-            findings=tuple(dict.fromkeys(finding for each in self._judged for finding in each.link.findings)),
+            findings=tuple(dict.fromkeys((*self._of_runs(), *self._of_waits()))),
         )
+
+    def _of_runs(self) -> Iterator[Finding]:
+        return (finding for each in self._judged for finding in each.link.findings)
+
+    def _of_waits(self) -> Iterator[Finding]:
+        """Nobody can answer, or nobody did in time (R90, R92). Ours: no text names owners and due times."""
+        lacking = [(each.interrupt.id, self._missing(each)) for each in self._waiting_still()]
+        for name, missing in _LACKS.items():
+            ids = [interrupt_id for interrupt_id, lacks in lacking if not missing.isdisjoint(lacks)]
+            if ids:
+                yield found(name, *ids)
+
+    def _waiting_still(self) -> list[Raised]:
+        """What is open. One whose expiry was planned for is over, and waits no more."""
+        return [each for each, status in zip(self._open, self._statuses, strict=True) if status in KEEPS_WAITING]
 
     def _wait(self, raised: Raised) -> Wait | None:
         return self._waits.get((safe(raised.run_id), safe(raised.interrupt.id)))
@@ -216,8 +236,8 @@ class _Seen:
                 return
 
     def _waiting(self) -> tuple[VerdictName, str] | None:
-        """(c) What is open, and what it lacks. One whose expiry was planned for is over, and waits no more."""
-        waits = [each for each, status in zip(self._open, self._statuses, strict=True) if status in KEEPS_WAITING]
+        """(c) What is open, and what it lacks."""
+        waits = self._waiting_still()
         if not waits:
             return None
         lacking = {name for each in waits for name in self._missing(each)}
