@@ -1,7 +1,7 @@
 """What the agent made of the answers that it got (R64, R70 to R88, R96, R97): whose fault is what `turns` saw happen.
 
 A producer need not keep anything between runs (spec 1.0, patterns/interrupt-resume). What it must not do, it must not
-do of what it could tell: that is in `_could_tell`. What was wrong with the answers themselves is in `audit_answers`.
+do of what it could tell: that is in `_known`. What was wrong with the answers themselves is in `audit_answers`.
 
 Where the texts are silent, this holds: a question that is asked again was not passed over, whatever its answer was. A
 failure without a word why can be anything; that the same answers fail twice is a refusal.
@@ -10,12 +10,11 @@ failure without a word why can be anything; that the same answers fail twice is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import filterfalse
 
 from stopcause.agui import audit_answers, resumes
 from stopcause.agui.cards import BY_NAME
 from stopcause.agui.scene import Scene
-from stopcause.agui.values import NOTHING, Entry, Interrupt, Json, Raised
+from stopcause.agui.values import Entry, Interrupt, Json, Raised
 from stopcause.agui.words import ANSWERS, CANCELLED, RESOLVED, Channel, Ending, Level, Mode, Side, State
 from stopcause.receipts.vocabulary import Decision, StopCause
 
@@ -82,16 +81,15 @@ def duplicate_effect(scene: Scene) -> Ids:
 
 def success_over_open(scene: Scene) -> Ids:
     """A run MUST NOT succeed while an interrupt stands of which the producer could tell (spec 1.0, the same page)."""
-    return _ids(filter(_could_tell(scene), _passed_over(scene)))
+    return _ids(_known(scene)) if scene.run.ending is Ending.SUCCESS else ()
 
 
 def success_over_unseen(scene: Scene) -> Ids:
     """One that keeps nothing has no duty: then the fault is the consumer's, who left it without an answer."""
-    return _ids(filterfalse(_could_tell(scene), _passed_over(scene)))
-
-
-def _passed_over(scene: Scene) -> tuple[Raised, ...]:
-    return scene.turned.lost if scene.run.ending is Ending.SUCCESS else ()
+    if scene.run.ending is not Ending.SUCCESS:
+        return ()
+    known = {each.interrupt.id for each in _known(scene)}
+    return [each for each in _ids(scene.turned.lost) if each not in known]
 
 
 def uncovered_mishandled(scene: Scene) -> Ids:
@@ -102,17 +100,14 @@ def uncovered_mishandled(scene: Scene) -> Ids:
     if scene.run.ending not in (Ending.SUCCESS, Ending.INTERRUPT) or not scene.turned.is_past:
         return ()
     if scene.run.mode is Mode.SPEC:
-        return _ids(filter(_could_tell(scene), scene.turned.lost))
+        return _ids(_known(scene))
     uncovered = scene.raised(scene.matched.uncovered)
     return _ids(each for each in uncovered if each.interrupt.channel is not Channel.TOOL)
 
 
-def _could_tell(scene: Scene) -> Callable[[Raised], bool]:
-    """It keeps state, as it says; the messages have the gated call without a result; or it had asked again before."""
-    keeps_state = _keeps_state(scene.capabilities)
-    calls = scene.run.input.calls if scene.run.input is not None else NOTHING
-    again = {each.interrupt.id for each in scene.before.raised if each.state is State.MOVED}
-    return lambda each: keeps_state or each.interrupt.tool_call_id in calls or each.interrupt.id in again
+def _known(scene: Scene) -> tuple[Raised, ...]:
+    """What it passed over and could tell to be open. One that keeps state, as it says, could tell of all."""
+    return scene.turned.lost if _keeps_state(scene.capabilities) else scene.turned.known
 
 
 def _keeps_state(capabilities: Json) -> bool:

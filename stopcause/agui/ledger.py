@@ -61,8 +61,8 @@ class Ledger:
     def begun(self, run: Begun, request: Request = NO_REQUEST) -> Link:
         """What the run's input says of its thread; its answers are under way from now on."""
         before = self._thread(run.thread_id)
-        self._starts[run.thread_id, run.run_id] = _start(before, run, request)
-        thread, link = begun(before, run)
+        start = self._starts[run.thread_id, run.run_id] = _start(before, run, request)
+        thread, link = _begun(before, run, start.matched)
         known = self._links.pop((run.thread_id, run.run_id), link)
         self._keep(thread, run.run_id, _with_findings(known, link))
         return link
@@ -141,7 +141,10 @@ def _waits(thread: Thread) -> bool:
 
 def begun(thread: Thread, run: Begun) -> tuple[Thread, Link]:
     """The thread once a run began: its answers are under way. Said twice, it is the same as once."""
-    matched = resumes.match(thread, run.run_id, run.input, run.at)
+    return _begun(thread, run, resumes.match(thread, run.run_id, run.input, run.at))
+
+
+def _begun(thread: Thread, run: Begun, matched: resumes.Matched) -> tuple[Thread, Link]:
     if run.run_id in thread.runs:
         return thread, _link(thread, matched)._replace(findings=(found("RUN_TOLD_AGAIN", run.run_id, mode=run.mode),))
     if run.input is None:

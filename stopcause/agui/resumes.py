@@ -83,7 +83,7 @@ def match(thread: Thread, run_id: str, given: Input | None, at: datetime | None)
     if given is None:
         return NOTHING_SAID
     entries, duplicates = _entries(thread, run_id, given)
-    places = _Places(thread, run_id)
+    places = _Places(thread, run_id, has_entries=bool(entries))
     found_as = [(place := places.of(entry), entry, _how(thread, place, entry, run_id, at)) for entry in entries]
 
     def places_of(how: _How) -> tuple[int, ...]:
@@ -145,20 +145,21 @@ def is_same(one: Entry, other: Entry) -> bool:
 
 
 class _Places:
-    """Where in a thread an id is looked for: what this run answered before, then the paused run, then earlier ones."""
+    """Where in a thread an id is looked for: what this run answered before, then the paused run, then earlier ones.
 
-    def __init__(self, thread: Thread, run_id: str) -> None:
+    Most runs of a long thread answer nothing: for them no table is made.
+    """
+
+    def __init__(self, thread: Thread, run_id: str, *, has_entries: bool) -> None:
         self._own: dict[str, int] = {}
         self._paused: dict[str, int] = {}
         self._earlier: dict[str, int] = {}
-        self.open: list[int] = []
-        for place, each in enumerate(thread.raised):
+        self.open = [n for n, each in enumerate(thread.raised) if each.state is State.OPEN and thread.asks(each)]
+        for place, each in enumerate(thread.raised if has_entries else ()):
             if each.answered_by == run_id and each.state not in UNANSWERED:
                 self._own[each.interrupt.id] = place
             home = self._paused if thread.asks(each) else self._earlier
             home[each.interrupt.id] = place
-            if thread.asks(each) and each.state is State.OPEN:
-                self.open.append(place)
 
     def of(self, entry: Entry) -> int | None:
         tables = (self._own, self._paused, self._earlier)
@@ -193,7 +194,7 @@ def _by_the_old_channel(thread: Thread, run_id: str, answer: Entry | None) -> It
 
 def _by_messages(thread: Thread, run_id: str, given: Input) -> Iterator[Entry]:
     """A call to the client's own tool that is a wait is answered by a message with its result."""
-    for each in thread.raised:
+    for each in thread.raised if given.answered else ():
         if each.interrupt.channel is not Channel.TOOL or each.interrupt.tool_call_id not in given.answered:
             continue
         if each.answered_by == run_id or (thread.asks(each) and each.state in UNANSWERED):

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from stopcause.agui import resumes
 from stopcause.agui.gated import Came, Evidence, read_results
-from stopcause.agui.values import UNNAMED, Decided, Interrupt, Link, Raised, RunSeen, Thread
+from stopcause.agui.values import NOTHING, UNNAMED, Decided, Interrupt, Link, Raised, RunSeen, Thread
 from stopcause.agui.words import UNANSWERED, UNDER_WAY, UNSETTLED, Ending, State
 from stopcause.receipts.vocabulary import WAITING
 
@@ -40,6 +40,7 @@ class Turned(NamedTuple):
         consumed: Its answers were taken: their calls came back.
         again: Asked once more, each with the id that it has now.
         lost: Open before, and no longer asked for.
+        known: Those of which the producer could tell: it had asked again, or their calls stand in the messages.
         forgotten: Open, and more than a thread keeps.
         circling: What is open, where the third run in a row ended alike.
     """
@@ -52,6 +53,7 @@ class Turned(NamedTuple):
     consumed: tuple[Raised, ...] = ()
     again: tuple[tuple[Raised, str], ...] = ()
     lost: tuple[Raised, ...] = ()
+    known: tuple[Raised, ...] = ()
     forgotten: tuple[Raised, ...] = ()
     circling: tuple[Raised, ...] = ()
 
@@ -146,6 +148,15 @@ class Turn:
             self._set(place, State.LOST)
         self.lost = lost
 
+    def _known(self) -> list[int]:
+        """Which of the lost ones it could tell to be open: one that keeps nothing cannot (spec 1.0, Error Handling)."""
+        if not self.lost:
+            return []
+        calls = self.run.input.calls if self.run.input is not None else NOTHING
+        again = {each.interrupt.id for each in self.before.raised if each.state is State.MOVED}
+        asked = {n: self.raised[n].interrupt for n in self.lost}
+        return [n for n, each in asked.items() if each.tool_call_id in calls or each.id in again]
+
     # What it adds up to
 
     def thread(self) -> Thread:
@@ -200,6 +211,7 @@ class Turn:
             consumed=self._at(n for n in self.sent if n in self.evidence.states),
             again=tuple((self.raised[place], name) for place, name in self.moved.items()),
             lost=self._at(self.lost),
+            known=self._at(self._known()),
             forgotten=self.forgotten,
             circling=self.circling,
         )
