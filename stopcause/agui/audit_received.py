@@ -1,26 +1,22 @@
 """What the agent made of the answers that it got (R64, R70 to R88, R96, R97): whose fault is what `turns` saw happen.
 
 A producer need not keep anything between runs (spec 1.0, patterns/interrupt-resume). What it must not do, it must not
-do of what it could tell: that is in `_known`. What was wrong with the answers themselves is in `audit_answers`.
+do of what it could tell: that is in `_known`. What was wrong with the answers themselves is in `audit_answers`, and
+what is a refusal without a reason in `audit_refused`.
 
-Where the texts are silent, this holds: a question that is asked again was not passed over, whatever its answer was. A
-failure without a word why can be anything; that the same answers fail twice is a refusal.
+Where the texts are silent, this holds: a question that is asked again was not passed over, whatever its answer was.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from stopcause.agui import audit_answers, resumes
-from stopcause.agui.cards import BY_NAME
+from stopcause.agui import audit_refused, resumes
 from stopcause.agui.scene import Scene
 from stopcause.agui.values import Entry, Interrupt, Json, Raised
-from stopcause.agui.words import ANSWERS, CANCELLED, RESOLVED, Channel, Ending, Level, Mode, Side, State
-from stopcause.receipts.vocabulary import Decision, StopCause
+from stopcause.agui.words import ANSWERS, RESOLVED, Channel, Ending, Mode
+from stopcause.receipts.vocabulary import Decision
 
-_REFUSES_AN_INPUT = frozenset({400, 409, 410, 422})
-_BUSY = "THREAD_BUSY"  # the end of a code: somebody else runs the thread, and the answers may be sent again
-_OUTSIDE = frozenset({StopCause.TIME_LIMIT, StopCause.CALLER_ABORT})
 _ALLOWS_A_CALL = frozenset({Decision.APPROVED, Decision.EDITED})
 
 Ids = Iterable[str]
@@ -35,7 +31,7 @@ def unrecognised_entry(scene: Scene) -> Ids:
 
 def unrecognised_entry_failed_run(scene: Scene) -> Ids:
     """The same rule, broken: the run failed by it. What has not the shape of an answer may fail it."""
-    is_by_it = scene.turned.is_failed and _is_about_the_input(scene) and not scene.matched.uncovered
+    is_by_it = audit_refused.blames_the_input(scene) and not scene.matched.uncovered
     malformed = _malformed(scene)
     return [each for each in scene.matched.unrecognised if is_by_it and each not in malformed]
 
@@ -196,73 +192,6 @@ def _taken(scene: Scene) -> Iterator[tuple[Raised, Entry]]:
             yield raised, entry
 
 
-# Answers that were refused, and ought not -----------------------------------------------------------------------------
-
-
-def expired_cancel_rejected(scene: Scene) -> Ids:
-    """What has expired may be given up, and by coverage must be (spec 1.0, patterns/interrupt-resume)."""
-    return _given_up_late(scene) if _refuses_a_fit_list(scene) else ()
-
-
-def valid_resume_refused(scene: Scene) -> Ids:
-    """The list is the consumer's complete statement, and is taken as such (the same page). False is an answer too."""
-    is_another = not _refuses_a_fit_list(scene) or _given_up_late(scene)
-    return () if is_another else scene.ids(scene.matched.taken)
-
-
-def _given_up_late(scene: Scene) -> list[str]:
-    taken = ((scene.before.raised[place].interrupt, entry) for place, entry in scene.matched.taken.items())
-    return [each.id for each, entry in taken if entry.status == CANCELLED and resumes.is_expired(each, scene.sent_at)]
-
-
-def _refuses_a_fit_list(scene: Scene) -> bool:
-    """Whether all that is open was answered, nothing is wrong with it, and that was refused.
-
-    An answer that was under way before may have arrived: then a refusal is right.
-    """
-    answers = scene.raised(scene.matched.taken)
-    is_whole = bool(answers) and not scene.matched.uncovered and all(each.state is State.OPEN for each in answers)
-    is_refused = scene.turned.is_failed and not scene.turned.came and not _is_busy(scene)
-    return is_whole and is_refused and (_refuses(scene) or _fails_again(scene)) and not _has_faults(scene)
-
-
-def _is_busy(scene: Scene) -> bool:
-    return (scene.run.error_code or "").upper().endswith(_BUSY)
-
-
-def _refuses(scene: Scene) -> bool:
-    """HTTP says so, or the code of RUN_ERROR."""
-    is_told = scene.run.ending is Ending.REFUSED
-    return scene.run.http_status in _REFUSES_AN_INPUT if is_told else _is_about_the_input(scene)
-
-
-def _is_about_the_input(scene: Scene) -> bool:
-    return scene.run.cause is StopCause.INPUT_REJECTED
-
-
-def _fails_again(scene: Scene) -> bool:
-    """The same list, twice in a row, before any work: some integrations send RUN_ERROR without a code."""
-    run, taken = scene.run, scene.matched.taken
-    was = scene.raised(taken)
-    has_worked = bool(run.calls or run.results or run.has_output)
-    is_in_a_row = scene.before.refusals[0] > 0 and len({each.answered_by for each in was}) == 1
-    if has_worked or not is_in_a_row or run.ending is not Ending.ERROR or run.cause in _OUTSIDE:
-        return False
-    pairs = zip(was, taken.values(), strict=True)
-    return all(each.answer is not None and resumes.is_same(each.answer, entry) for each, entry in pairs)
-
-
-def _has_faults(scene: Scene) -> bool:
-    """Whether anything was wrong with what was sent, however little: then a refusal may be about that."""
-    names = (name for name, rule in audit_answers.RULES.items() if any(True for _ in rule(scene)))
-    return any(_weighs(name, scene.run.mode) for name in (*(each.name for each in scene.link.findings), *names))
-
-
-def _weighs(name: str, mode: Mode) -> bool:
-    card = BY_NAME[name]
-    return card.side is Side.CONSUMER and card.level_in(mode) is not Level.NOTE
-
-
 # Where its answers and questions are left -----------------------------------------------------------------------------
 
 
@@ -325,8 +254,7 @@ RULES: Mapping[str, Callable[[Scene], Ids]] = {
     "INTERRUPT_ID_DRIFT": interrupt_id_drift,
     "BAD_ANSWER_SWALLOWED": bad_answer_swallowed,
     "LATE_ANSWER_TAKEN": late_answer_taken,
-    "EXPIRED_CANCEL_REJECTED": expired_cancel_rejected,
-    "VALID_RESUME_REFUSED": valid_resume_refused,
     "LOST_INTERRUPT": lost_interrupt,
     "THREAD_TOO_LONG": thread_too_long,
+    **audit_refused.RULES,
 }

@@ -37,6 +37,7 @@ class _Start(NamedTuple):
     matched: resumes.Matched
     at: datetime | None
     unfit: Mapping[str, tuple[str, ...]]
+    has_payloads: bool
     capabilities: Json
 
 
@@ -98,6 +99,7 @@ class Ledger:
                 matched=start.matched,
                 sent_at=start.at,
                 unfit=start.unfit,
+                has_payloads=start.has_payloads,
                 capabilities=start.capabilities,
                 is_elsewhere=lambda name: self._asked_on.get(name, run.thread_id) != run.thread_id,
             )
@@ -128,7 +130,7 @@ def _trim(kept: dict[_K, _V]) -> None:
 def _start(before: Thread, run: Begun, request: Request) -> _Start:
     matched = resumes.match(before, run.run_id, run.input, run.at)
     unfit = audit_answers.unfit(before, matched, request.payloads)
-    return _Start(before, matched, run.at, unfit, request.capabilities)
+    return _Start(before, matched, run.at, unfit, request.payloads is not None, request.capabilities)
 
 
 def _with_findings(link: Link, other: Link) -> Link:

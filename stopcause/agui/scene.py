@@ -42,6 +42,7 @@ class Scene(NamedTuple):
         matched: Which of its answers answers what. Places are those of `before.raised`.
         sent_at: When its input was sent; None where nobody says.
         unfit: What is wrong with the payloads of its answers: the name of a finding -> interrupts.
+        has_payloads: Whether anybody looked at them.
         capabilities: What the agent declares, where that is known.
         is_elsewhere: Whether an interrupt of this id is known on another thread.
     """
@@ -54,6 +55,7 @@ class Scene(NamedTuple):
     matched: Matched = NOTHING_SAID
     sent_at: datetime | None = None
     unfit: Mapping[str, tuple[str, ...]] = NOTHING
+    has_payloads: bool = False
     capabilities: Json = None
     is_elsewhere: Callable[[str], bool] = _nowhere
 
