@@ -176,7 +176,7 @@ CARDS = (
     Card("R73", "SUCCESS_OVER_UNSEEN_INTERRUPT", P, NOTE, _IR, _OPEN,
          "a success while an interrupt stands open of which the agent need not know"),
     Card("R74", "UNCOVERED_MISHANDLED", P, MUST, _IR, _OPEN,
-         "open interrupts without an answer, and neither refusal nor repeat"),
+         "open interrupts without an answer: neither refused nor, as 1.0 allows, asked for again"),
     Card("R75", "RESULT_AFTER_CANCEL", P, WARN, _DOC, _RECEIPTS, "an answer gave up, and its call has a result"),
     Card("R76", "ACTION_ON_UNRECOGNISED_ANSWER", P, MUST, _IR, _UNCERTAIN,
          "the gated call ran on an answer to something else"),
