@@ -169,6 +169,16 @@ class ResumeGuard:
         except Exception as error:  # noqa: BLE001 - the host's stream goes on
             self._forget(run.thread_id, error)
 
+    def knows(self, thread: Thread) -> None:
+        """A thread as somebody else followed it, in place of every run that was seen of it. Never raises.
+
+        A long history is kept once, and not anew for each of its runs.
+        """
+        try:
+            self._state.change(thread.id, lambda _: thread)
+        except StateError as error:
+            self._trouble(error)
+
     def reopen(self, thread_id: str) -> tuple[str, ...]:
         """Somebody looked, and what was answered there was never taken: it is open again, for any answer.
 

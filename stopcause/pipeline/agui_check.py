@@ -9,8 +9,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from stopcause.agui import inputs
+from stopcause.agui import inputs, ledger
 from stopcause.agui.guard import Check, ResumeGuard
+from stopcause.agui.values import Begun, RunSeen, Thread
 from stopcause.errors import InputError
 from stopcause.pipeline import agui
 
@@ -31,10 +32,25 @@ def check_files(paths: Sequence[Path], name: str, given: bytes, now: datetime) -
     Raises:
         InputError: A file that cannot be read, or an input that is no JSON; `name` is what that one is called.
     """
-    guard = ResumeGuard()
+    guard, history = ResumeGuard(), _History()
     for path in paths:
-        agui.audit_file(path, None, now, also=guard.saw)
+        agui.audit_file(path, None, now, also=history.saw)
+    for thread in history.threads.values():
+        guard.knows(thread)
     return check_input(guard, _json(given, name), now)
+
+
+class _History:
+    """The threads of some streams, as they are after the last of them."""
+
+    def __init__(self) -> None:
+        self.threads: dict[str, Thread] = {}
+
+    def saw(self, run: Begun | RunSeen) -> None:
+        """The next run, as it begins or ends."""
+        before = self.threads.get(run.thread_id) or Thread(run.thread_id)
+        step = ledger.begun(before, run) if isinstance(run, Begun) else ledger.ended(before, run)
+        self.threads[run.thread_id] = step[0]
 
 
 def check_input(guard: ResumeGuard, value: Any, now: datetime) -> CheckedInput:  # noqa: ANN401 - a JSON value
