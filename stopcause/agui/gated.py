@@ -99,6 +99,8 @@ def read_results(thread: Thread, run: RunSeen) -> Evidence:
 
 def _new_results(thread: Thread, run: RunSeen) -> Iterator[Result]:
     """Events, one a call, and messages of snapshots that are there for the first time."""
+    if not run.results:
+        return
     seen = {(each.tool_call_id, each.message_id) for each in thread.results}
     calls = {each.tool_call_id for each in thread.results}
     told = run.input.answered if run.input is not None else frozenset()

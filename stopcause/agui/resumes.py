@@ -154,7 +154,8 @@ class _Places:
         self._own: dict[str, int] = {}
         self._paused: dict[str, int] = {}
         self._earlier: dict[str, int] = {}
-        self.open = [n for n, each in enumerate(thread.raised) if each.state is State.OPEN and thread.asks(each)]
+        paused, is_open = thread.paused_run, State.OPEN
+        self.open = [n for n, each in enumerate(thread.raised) if each.run_id == paused and each.state is is_open]
         for place, each in enumerate(thread.raised if has_entries else ()):
             if each.answered_by == run_id and each.state not in UNANSWERED:
                 self._own[each.interrupt.id] = place

@@ -7,7 +7,7 @@ fault it is, is said by `audit_received`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from stopcause.agui import resumes
@@ -117,7 +117,7 @@ class Turn:
         asked: dict[str, Interrupt] = {}
         for each in self.run.interrupts if asks(self.run) else ():
             asked.setdefault(each.id, each)
-        origins = _Origins(self.raised, self.run.run_id, {each.place for each in self.evidence.came})
+        origins = _Origins(self.raised, asked.values(), self.run.run_id, {each.place for each in self.evidence.came})
         for interrupt in asked.values():
             self.raised.append(Raised(self.run.run_id, self._as_known(interrupt, origins.of(interrupt))))
         if asked:
@@ -273,20 +273,22 @@ def _completed(interrupt: Interrupt, before: Interrupt) -> Interrupt:
 class _Origins:
     """Which earlier interrupt a new one is, asked again: that of the same id, else that of the same call."""
 
-    def __init__(self, raised: list[Raised], run_id: str, ran: set[int]) -> None:
+    def __init__(self, raised: list[Raised], asked: Collection[Interrupt], run_id: str, ran: set[int]) -> None:
         self._by_id: dict[str, int] = {}
         self._answered: dict[str, int] = {}
         self._by_call: dict[str, int] = {}
         self._raised = raised
-        for place, each in enumerate(raised):
-            if place in ran:
-                continue  # its call came back: asked again, it is another question
-            if each.state in UNSETTLED:
-                self._by_id[each.interrupt.id] = place
-            elif each.state is State.CLOSED and each.answered_by == run_id:
-                self._answered[each.interrupt.id] = place
-            if each.state in UNANSWERED and each.interrupt.tool_call_id is not None:
-                self._by_call[each.interrupt.tool_call_id] = place
+        ids = {each.id for each in asked}
+        calls = {each.tool_call_id for each in asked} - {None}
+        for place, (_, interrupt, state, _, answered_by) in enumerate(raised if asked else ()):
+            if (interrupt.id not in ids and interrupt.tool_call_id not in calls) or place in ran:
+                continue  # where its call came back, it is another question that is asked
+            if state in UNSETTLED:
+                self._by_id[interrupt.id] = place
+            elif state is State.CLOSED and answered_by == run_id:
+                self._answered[interrupt.id] = place
+            if state in UNANSWERED and interrupt.tool_call_id is not None:
+                self._by_call[interrupt.tool_call_id] = place
 
     def of(self, interrupt: Interrupt) -> int | None:
         answered = self._answered.get(interrupt.id)
