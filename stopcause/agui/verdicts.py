@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import takewhile
+from itertools import count, takewhile
 from typing import NamedTuple
+from uuid import UUID
 
 from stopcause.agui.findings import Finding, found
 from stopcause.agui.ids import resume_token, safe
@@ -23,7 +24,7 @@ from stopcause.classifier import engine, fold
 from stopcause.classifier.approvals import KEEPS_WAITING, Status, Wait
 from stopcause.classifier.policy import Policy
 from stopcause.classifier.verdict import Missing, Verdict, VerdictName
-from stopcause.receipts import codec, mending, model
+from stopcause.receipts import mending, model
 from stopcause.receipts.vocabulary import Kind
 
 _LINKS = ("resumes_run_id", "answers")
@@ -119,11 +120,12 @@ def _records(told: Sequence[Told], standing: Mapping[str, Told]) -> Iterator[mod
 
     A late error leaves the earlier one beside it: that the run had got past what it took up, only that says.
     """
+    numbers = count(1)
     for each in told:
         stands = standing[each.run.run_id] is each or standing[each.run.run_id].run.is_late
         for draft in each.drafts:
             if stands or draft["kind"] != Kind.STOPPED:
-                record = _record(_as_it_turned_out(draft, each))
+                record = _record(_as_it_turned_out(draft, each), next(numbers))
                 if record is not None:
                     yield record
 
@@ -148,11 +150,10 @@ def _without_link(draft: Draft) -> Draft:
     return {name: value for name, value in draft.items() if name not in _LINKS}
 
 
-def _record(draft: Draft) -> model.Record | None:
-    """As it would be stored: what the wire does not take is mended."""
-    line = mending.line_of(dict(draft))
-    record = codec.read_line(line) if line is not None else None
-    return None if record is None or isinstance(record, codec.LineError | model.UnknownRecord) else record
+def _record(draft: Draft, number: int) -> model.Record | None:
+    """As it would be stored: what the wire does not take is mended. Nobody keeps it, so any id will do."""
+    kept = mending.kept_of(draft | {"record_id": str(UUID(int=number))})
+    return None if kept is None or isinstance(kept.record, model.UnknownRecord) else kept.record
 
 
 # The thread -----------------------------------------------------------------------------------------------------------

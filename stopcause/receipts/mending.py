@@ -37,10 +37,16 @@ _ADAPTERS: dict[str, TypeAdapter[Any]] = {}
 
 def line_of(draft: Draft) -> bytes | None:
     """The line, or None where nothing of it can be kept. Never raises for a value that somebody else made."""
+    kept = kept_of(draft)
+    return None if kept is None else kept.line
+
+
+def kept_of(draft: Draft) -> codec.Kept | None:
+    """The line, and the record that it reads back as."""
     return _mended(draft) or _mended(_bare(draft))
 
 
-def _mended(draft: Draft) -> bytes | None:
+def _mended(draft: Draft) -> codec.Kept | None:
     for _ in range(_ROUNDS):
         try:
             text = _encode(draft)
@@ -51,7 +57,7 @@ def _mended(draft: Draft) -> bytes | None:
             _without_persons(draft, draft)
         else:
             if not isinstance(kept, codec.LineError) and kept.record.extra is None:
-                return kept.line
+                return kept
             if not _mend(draft, text):
                 draft = _plain(draft)
     return None
