@@ -7,7 +7,7 @@ did what it is for; behind an answer that gives up, producers send one that says
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from stopcause.agui import resumes
@@ -72,6 +72,8 @@ class Evidence(NamedTuple):
         """The thread's results with these. A call that is asked for again may run again: its events count no more."""
         again = {each.tool_call_id for each in asked}
         known = (*self.before, *self.new)
+        if not _of(known, again):
+            return known
         return tuple(each._replace(is_event=False) if each.tool_call_id in again else each for each in known)
 
 
@@ -97,12 +99,18 @@ def read_results(thread: Thread, run: RunSeen) -> Evidence:
     )
 
 
+def _of(results: Iterable[Result], calls: Container[str | None]) -> list[Result]:
+    """Those of these calls: of a thread's many, a run's few."""
+    return [each for each in results if each.tool_call_id in calls]
+
+
 def _new_results(thread: Thread, run: RunSeen) -> Iterator[Result]:
     """Events, one a call, and messages of snapshots that are there for the first time."""
     if not run.results:
         return
-    seen = {(each.tool_call_id, each.message_id) for each in thread.results}
-    calls = {each.tool_call_id for each in thread.results}
+    known = _of(thread.results, {each.tool_call_id for each in run.results})
+    seen = {(each.tool_call_id, each.message_id) for each in known}
+    calls = {each.tool_call_id for each in known}
     told = run.input.answered if run.input is not None else frozenset()
     events: set[str] = set()
     for each in run.results:
@@ -120,10 +128,11 @@ def _new_results(thread: Thread, run: RunSeen) -> Iterator[Result]:
 
 def _came_back(thread: Thread, run: RunSeen, new: tuple[Result, ...]) -> Iterator[Came]:
     """For each call, what the last run before this one asked of it: perhaps more than one question."""
-    events_before = {each.tool_call_id for each in thread.results if each.is_event}
-    before = {each.tool_call_id for each in thread.results}
-    events = {each.tool_call_id for each in new if each.is_event}
     calls = {each.tool_call_id for each in new}
+    known = _of(thread.results, calls)
+    events_before = {each.tool_call_id for each in known if each.is_event}
+    before = {each.tool_call_id for each in known}
+    events = {each.tool_call_id for each in new if each.is_event}
     asked = [
         (place, each, call)
         for place, each in enumerate(thread.raised)
