@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -183,6 +184,29 @@ def test_threads_findings_are_those_of_its_runs_once() -> None:
     _, thread = verdict_of(ASKS, run("r2", Ending.ERROR), run("r3", Ending.ERROR))
 
     assert [each.name for each in thread.findings] == ["SILENT_CONTINUE"]
+
+
+@pytest.mark.parametrize(
+    ("more", "found"),
+    [
+        ({"owner": "team:ops", "due": NOON + 2 * HOUR}, {}),
+        ({"due": NOON + 2 * HOUR}, {"UNROUTED": ("i-1",)}),
+        ({"owner": "team:ops"}, {}),  # without a deadline: said where it was asked
+        ({"owner": "team:ops", "due": NOON}, {"OVERDUE": ("i-1",)}),
+        ({"due": NOON}, {"UNROUTED": ("i-1",), "OVERDUE": ("i-1",)}),
+        ({"expires_at": NOON}, {}),  # it is over: nobody may answer any more
+    ],
+)
+def test_what_a_wait_lacks_is_a_finding_of_its_thread(more: dict[str, Any], found: dict[str, tuple[str, ...]]) -> None:
+    _, thread = verdict_of(run("r1", asks=(asked("i-1", "tc-1", **more),)))
+
+    assert {each.name: each.ids for each in thread.findings} == found
+
+
+def test_nobody_can_answer_what_is_no_longer_asked_for() -> None:
+    _, thread = verdict_of(ASKS, run("r2"))
+
+    assert {each.name: each.ids for each in thread.findings}["UNROUTED"] == ("i-1",)
 
 
 def test_ids_that_name_a_person_are_hashed_alike_everywhere() -> None:
