@@ -176,9 +176,10 @@ def _entries(thread: Thread, run_id: str, given: Input) -> tuple[list[Entry], tu
     duplicates: dict[str, None] = {}
     said = given.resume or tuple(_by_the_old_channel(thread, run_id, given.legacy_answer))
     for entry in (*said, *_by_messages(thread, run_id, given)):
-        if entry.id in entries:
+        first = entries.get(entry.id)
+        if first is not None:
             duplicates[entry.id] = None
-        else:
+        if first is None or first.status not in ANSWERS:  # what is no answer hides none
             entries[entry.id] = entry
     return list(entries.values()), tuple(duplicates)
 

@@ -179,6 +179,14 @@ def test_an_answer_of_no_known_status_answers_nothing() -> None:
     assert {"RESUME_UNKNOWN_ID", "UNCOVERED"} <= names(links[1].findings)
 
 
+def test_an_entry_that_is_no_answer_hides_none() -> None:
+    ledger, links = after(ASKS, run("r2", Ending.SUCCESS, Entry("i-1", "maybe", "d"), yes("i-1"), results=("tc-1",)))
+
+    assert states(ledger) == {("r1", "i-1"): "closed"}
+    assert (links[1].executed, links[1].bypassed) == ((("r1", "i-1"),), ())
+    assert "RESUME_DUPLICATE" in names(links[1].findings)
+
+
 def test_a_message_answers_a_call_to_the_client_s_own_tool() -> None:
     asks = run("r1", asks=(asked("tc-1", "tc-1", channel=Channel.TOOL),))
     given = Input(THREAD, "r2", answered=frozenset({"tc-1"}))
