@@ -71,7 +71,8 @@ class Turn:
         self.is_past = _had_finished(run) or run.ending not in _FAILED | _BROKEN
         self.is_failed = not _had_finished(run) and run.ending in _FAILED
         self.evidence = Evidence()
-        self.sent = [n for n, each in enumerate(self.raised) if _is_under_way(each, run.run_id)]
+        own = run.run_id
+        self.sent = [n for n, each in enumerate(self.raised) if each.answered_by == own and each.state in UNDER_WAY]
         self.moved: dict[int, str] = {}  # place -> the id under which it is asked again
         self.lost: list[int] = []
         self.forgotten: tuple[Raised, ...] = ()
@@ -133,7 +134,8 @@ class Turn:
 
     def _is_same_set(self, asked: Mapping[str, Interrupt]) -> bool:
         """Whether it asks for all that the last run asked for, and nothing else."""
-        last = [n for n, each in enumerate(self.before.raised) if self.before.asks(each)]
+        paused = self.before.paused_run
+        last = [n for n, each in enumerate(self.before.raised) if each.run_id == paused]
         return {self.moved.get(n) for n in last} == set(asked)
 
     # What nobody asks for any more
@@ -142,8 +144,8 @@ class Turn:
         """An open interrupt of an earlier run that a run got past, without an answer and without asking again."""
         if not self.is_past or self.run.input is None:
             return
-        own = self.run.run_id
-        lost = [n for n, each in enumerate(self.raised) if each.state is State.OPEN and each.run_id != own]
+        own, is_open = self.run.run_id, State.OPEN
+        lost = [n for n, each in enumerate(self.raised) if each.state is is_open and each.run_id != own]
         for place in lost:
             self._set(place, State.LOST)
         self.lost = lost
@@ -163,7 +165,7 @@ class Turn:
         """The thread after this run."""
         asked = self._asked()
         kept = _worth_keeping(self.raised)
-        has_open = any(each.state is State.OPEN for each in self.raised)
+        has_open = any(each.state is State.OPEN for each in reversed(self.raised))  # what is open was asked of late
         after = self.before._replace(
             paused_run=self.run.run_id if asked else self.before.paused_run,
             raised=tuple(kept[-_MOST_RAISED:]),
@@ -237,13 +239,10 @@ class Turn:
 
     def _decided(self) -> Iterator[Decided]:
         """The answers that this run shows to be taken, whichever run brought them: one may have broken off before."""
-        for was, each in zip(self.before.raised, self.raised, strict=False):
+        for place in sorted({*self.sent, *self.evidence.states}):
+            was, each = self.before.raised[place], self.raised[place]
             if each.state is State.CLOSED and was.state in UNDER_WAY and each.answer is not None:
                 yield resumes.decided(each, each.answer)
-
-
-def _is_under_way(raised: Raised, run_id: str) -> bool:
-    return raised.answered_by == run_id and raised.state in UNDER_WAY
 
 
 def asks(run: RunSeen) -> bool:
@@ -306,5 +305,14 @@ def _is_same_question(one: Interrupt, other: Interrupt) -> bool:
 
 def _worth_keeping(raised: list[Raised]) -> list[Raised]:
     """What may still matter: what is not settled, and everything of the last runs that asked."""
-    last = set(list(dict.fromkeys(each.run_id for each in raised))[-_MOST_ASKING:])
+    last = _last_to_ask(raised)
     return [each for each in raised if each.state in UNSETTLED or each.run_id in last]
+
+
+def _last_to_ask(raised: list[Raised]) -> set[str]:
+    last: set[str] = set()
+    for each in reversed(raised):
+        if len(last) == _MOST_ASKING and each.run_id not in last:
+            break
+        last.add(each.run_id)
+    return last
