@@ -34,8 +34,16 @@ def valid_resume_refused(scene: Scene) -> Iterable[str]:
 
 
 def blames_the_input(scene: Scene) -> bool:
-    """Whether the run failed by what it was sent, as its code or HTTP says."""
-    return scene.turned.is_failed and scene.run.cause is StopCause.INPUT_REJECTED
+    """Whether the run failed by what it was sent, as HTTP or the code of its RUN_ERROR says."""
+    run = scene.run
+    is_said = run.cause is StopCause.INPUT_REJECTED and not _is_busy(scene)
+    return scene.turned.is_failed and (
+        run.http_status in _REFUSES_AN_INPUT if run.ending is Ending.REFUSED else is_said
+    )
+
+
+def _is_busy(scene: Scene) -> bool:
+    return (scene.run.error_code or "").upper().endswith(_BUSY)
 
 
 def _given_up_late(scene: Scene) -> list[str]:
@@ -51,23 +59,11 @@ def _answers(scene: Scene) -> list[tuple[Interrupt, Entry]]:
 
 
 def _refuses_a_fit_list(scene: Scene) -> bool:
-    is_refused = scene.turned.is_failed and not scene.turned.came and not _is_busy(scene)
-    if not is_refused or not _covers_all(scene) or not (_refuses(scene) or _fails_again(scene)):
+    if not scene.turned.is_failed or scene.turned.came or not _covers_all(scene):
+        return False
+    if not (blames_the_input(scene) or _fails_again(scene)):
         return False
     return all(_is_fit(scene, each, entry) for each, entry in _answers(scene)) and not _has_faults(scene)
-
-
-# That it was refused --------------------------------------------------------------------------------------------------
-
-
-def _is_busy(scene: Scene) -> bool:
-    return (scene.run.error_code or "").upper().endswith(_BUSY)
-
-
-def _refuses(scene: Scene) -> bool:
-    """HTTP says so, or the code of RUN_ERROR."""
-    is_told = scene.run.ending is Ending.REFUSED
-    return scene.run.http_status in _REFUSES_AN_INPUT if is_told else blames_the_input(scene)
 
 
 def _fails_again(scene: Scene) -> bool:
@@ -76,7 +72,8 @@ def _fails_again(scene: Scene) -> bool:
     was = scene.raised(taken)
     has_worked = bool(run.calls or run.results or run.has_output)
     is_in_a_row = scene.before.refusals[0] > 0 and len({each.answered_by for each in was}) == 1
-    if has_worked or not is_in_a_row or run.ending is not Ending.ERROR or run.cause in _OUTSIDE:
+    is_theirs = run.ending is Ending.ERROR and run.cause not in _OUTSIDE and not _is_busy(scene)
+    if has_worked or not (is_theirs and is_in_a_row):
         return False
     pairs = zip(was, taken.values(), strict=True)
     return all(each.answer is not None and resumes.is_same(each.answer, entry) for each, entry in pairs)

@@ -188,6 +188,10 @@ def test_http_refuses_an_input_by_four_codes(status: int) -> None:
 
 @pytest.mark.parametrize("status", [401, 403, 404, 408, 413, 429, 500, 503])
 def test_others_are_about_something_else(status: int) -> None:
+    unknown = run("r2", Ending.REFUSED, yes("i-1"), yes("i-9"), http_status=status)
+
+    assert "UNRECOGNISED_ENTRY_FAILED_RUN" not in found(ASKS, unknown)
+    assert "UNRECOGNISED_ENTRY_FAILED_RUN" in found(ASKS, unknown._replace(http_status=422))
     assert "VALID_RESUME_REFUSED" not in found(ASKS, run("r2", Ending.REFUSED, yes("i-1"), http_status=status))
 
 

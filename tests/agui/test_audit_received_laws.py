@@ -41,7 +41,7 @@ def blamed(agent: Agent, turns: list[Turn]) -> set[str]:
 
 
 @given(TURNS, MODES, st.sampled_from(MAKERS))
-@tried_on(400)
+@tried_on(400, deadline=None)
 def test_an_agent_that_does_what_it_is_told_is_blamed_for_nothing(
     turns: list[Turn], mode: Mode, make: Callable[[Mode], Agent]
 ) -> None:
@@ -49,7 +49,7 @@ def test_an_agent_that_does_what_it_is_told_is_blamed_for_nothing(
 
 
 @given(TURNS, TURNS.filter(lambda turns: any(turn.asks for turn in turns)), MODES)
-@tried_on(100)
+@tried_on(100, deadline=None)
 def test_one_that_acts_on_any_input_is_found_out(first: list[Turn], last: list[Turn], mode: Mode) -> None:
     """At the latest when an input without any answer comes while something is open."""
     silent = Turn([], [], shows_calls=True)
@@ -60,7 +60,7 @@ def test_one_that_acts_on_any_input_is_found_out(first: list[Turn], last: list[T
 
 @pytest.mark.parametrize("mode", [Mode.SPEC, Mode.LEGACY_OUTCOME])
 @given(TURNS)
-@tried_on(50)
+@tried_on(50, deadline=None)
 def test_one_that_drops_what_has_no_answer_is_found_out(mode: Mode, first: list[Turn]) -> None:
     """Where the messages show the gated call; before 1.0, always."""
     asking = Turn([], [{"reason": "tool_call"}], shows_calls=False)
