@@ -25,8 +25,9 @@ Ids = Iterable[str]
 
 
 def unrecognised_entry(scene: Scene) -> Ids:
-    """The run SHOULD go on without it, and warn (spec 1.0, patterns/interrupt-resume)."""
-    return scene.matched.unrecognised if scene.turned.is_past else ()
+    """The run SHOULD go on without it, and warn (spec 1.0, patterns/interrupt-resume). One that acts is no such."""
+    is_passed_over = scene.turned.is_past and not action_on_unrecognised_answer(scene)
+    return scene.matched.unrecognised if is_passed_over else ()
 
 
 def unrecognised_entry_failed_run(scene: Scene) -> Ids:
@@ -50,9 +51,9 @@ def action_without_answer(scene: Scene) -> Ids:
     return () if scene.matched.is_unrecognised else _without_leave(scene)
 
 
-def action_on_unrecognised_answer(scene: Scene) -> Ids:
+def action_on_unrecognised_answer(scene: Scene) -> list[str]:
     """The same rule, where the only answers were to something else."""
-    return _without_leave(scene) if scene.matched.is_unrecognised else ()
+    return _without_leave(scene) if scene.matched.is_unrecognised else []
 
 
 def _without_leave(scene: Scene) -> list[str]:

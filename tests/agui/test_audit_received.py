@@ -89,6 +89,14 @@ def test_a_wait_of_the_client_s_own_is_no_gap() -> None:
     assert "UNCOVERED_MISHANDLED" not in found(asks, run("r2")._replace(mode=OLD))
 
 
+def test_an_answer_to_something_else_is_passed_over_or_acted_on() -> None:
+    acts = found(ASKS, run("r2", Ending.SUCCESS, yes("i-9"), results=("tc-1",)))
+    passes = found(ASKS, run("r2", Ending.SUCCESS, yes("i-9"), asks=ASKS.interrupts))
+
+    assert acts & {"UNRECOGNISED_ENTRY", "ACTION_ON_UNRECOGNISED_ANSWER"} == {"ACTION_ON_UNRECOGNISED_ANSWER"}
+    assert passes & {"UNRECOGNISED_ENTRY", "ACTION_ON_UNRECOGNISED_ANSWER"} == {"UNRECOGNISED_ENTRY"}
+
+
 # Gated calls ----------------------------------------------------------------------------------------------------------
 
 
