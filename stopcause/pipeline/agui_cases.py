@@ -20,6 +20,7 @@ from stopcause.classifier.policy import Policy, policy_from_mapping
 from stopcause.classifier.verdict import VerdictName
 from stopcause.errors import InputError, PolicyError
 from stopcause.pipeline import agui, agui_case_shape, agui_check, agui_receive, cases
+from stopcause.pipeline.agui_case_repeats import repeated
 from stopcause.pipeline.case_fields import Fields
 from stopcause.render.views import AssertionResult, CaseResult
 
@@ -62,7 +63,7 @@ def _case(fields: Fields, path: Path) -> ThreadCase:
         why=fields.find("why", str) or "",
         now=fields.time("now"),
         policy=fields.find("policy", dict),
-        exchanges=tuple(fields.find("exchanges", list) or ()),
+        exchanges=tuple(repeated(fields.find("exchanges", list) or [])),
         expected=expected,
         check=fields.find("check", dict),
         receive=fields.find("receive", dict),
