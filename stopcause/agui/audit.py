@@ -23,11 +23,16 @@ Rule = Callable[[Scene], Iterable[str]]
 
 RULES: Mapping[str, Rule] = {**audit_runs.RULES, **audit_answers.RULES, **audit_received.RULES}
 _IN_ORDER = tuple((name, RULES[name]) for name in BY_NAME if name in RULES)
+_OF_ANY_RUN = frozenset({"RUN_ID_REUSED", *audit_runs.RULES})
 
 
 def look_at(scene: Scene) -> Iterator[Finding]:
-    """Everything that is found in a scene, in the order of the cards."""
+    """Everything that is found in a scene, in the order of the cards.
+
+    A run whose id was counted moves its thread no more: what it answers or leaves out means nothing there.
+    """
+    is_counted = scene.run.run_id in scene.before.runs
     for name, rule in _IN_ORDER:
-        about = tuple(dict.fromkeys(rule(scene)))
+        about = () if is_counted and name not in _OF_ANY_RUN else tuple(dict.fromkeys(rule(scene)))
         if about:
             yield found(name, *about, mode=scene.run.mode)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from stopcause.agui.inputs import digest_of, legacy_payload, read_input
-from stopcause.agui.values import Input, Json
+from stopcause.agui.inputs import digest_of, legacy_payloads, read_input
+from stopcause.agui.values import NOTHING, Input, Json
 
 
 class Given(NamedTuple):
@@ -14,12 +14,12 @@ class Given(NamedTuple):
 
     Attributes:
         payloads: Of `resume`, each by its digest: of two answers to one interrupt, none stands for the other.
-        old_payload: Of the channel before `resume`, with what a string of JSON spells out.
+        old_payloads: Of the channel before `resume`, the same, with what a string of JSON spells out.
     """
 
     input: Input
     payloads: Mapping[str, Json]
-    old_payload: Json = None
+    old_payloads: Mapping[str, Json] = NOTHING
 
 
 def read_given(value: Json) -> Given | None:
@@ -27,7 +27,7 @@ def read_given(value: Json) -> Given | None:
     try:
         value = _with_plain_answers(plain(value))
         known = read_input(value)
-        return None if known is None else Given(known, _payloads(value), legacy_payload(value))
+        return None if known is None else Given(known, _payloads(value), _by_digest(legacy_payloads(value).values()))
     except Exception:  # noqa: BLE001 - an object like no other: what cannot be looked at is no input
         return None
 
@@ -47,4 +47,8 @@ def _with_plain_answers(value: Json) -> Json:
 def _payloads(value: Mapping[str, Json]) -> dict[str, Json]:
     entries = value.get("resume")
     known = [each for each in entries if isinstance(each, dict)] if isinstance(entries, list) else []
-    return {digest_of(each["payload"], is_absent=False): each["payload"] for each in known if "payload" in each}
+    return _by_digest(each["payload"] for each in known if "payload" in each)
+
+
+def _by_digest(payloads: Iterable[Json]) -> dict[str, Json]:
+    return {digest_of(each, is_absent=False): each for each in payloads}

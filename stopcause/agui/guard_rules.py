@@ -84,7 +84,7 @@ def without_old_channel(thread: Thread, given: Input) -> Input:
     """The input as its thread hears it: what `forwardedProps.command.resume` brings is an answer before 1.0 only."""
     asks = [each for each in thread.raised if thread.asks(each)]
     is_old = bool(asks) and all(each.interrupt.channel is Channel.CUSTOM for each in asks)
-    return given if is_old else given._replace(legacy_answer=None)
+    return given if is_old else given._replace(legacy_answers=())
 
 
 def _faults(asked: Asked) -> Iterator[Fault]:
@@ -163,11 +163,11 @@ def payload_faults(interrupt: Interrupt, entry: Entry, payloads: Mapping[str, Js
 def _again(asked: Asked, matched: Matched) -> Iterator[tuple[Raised, Entry]]:
     """Answers to what was answered before, by this very run too, beside where that stands."""
     raised_before = asked.thread.raised
-    entries = {entry.id: entry for entry in asked.given.resume or ()}
+    entries = {entry.id: entry for entry in asked.given.resume or asked.given.legacy_answers}
     retried = (place for place in matched.taken if raised_before[place].state in _UNDER_WAY)
     for place in (*matched.own, *matched.repeated, *matched.changed, *retried):
         raised = raised_before[place]
-        entry = entries.get(raised.interrupt.id, asked.given.legacy_answer)
+        entry = entries.get(raised.interrupt.id, entries.get(""))
         if entry is not None:  # a wait of the client's own is answered by a message
             yield raised, entry
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TypeVar
@@ -24,6 +25,7 @@ _T = TypeVar("_T")
 MOST = 10_000  # answers, tools, messages, calls and results of an input; more are passed over, of messages the oldest
 _NO_STATUS = "unreadable"
 _RESERVED = "ag-ui"
+_OF_LANGGRAPH = re.compile("[0-9a-f]{32}")  # an interrupt's id there
 _NO_JSON = "\x00"  # in place of the JSON of what has none; no JSON begins so
 _BEFORE_1_0 = {
     "threadId": "thread_id",
@@ -52,10 +54,11 @@ def read_input(value: Json) -> Input | None:
         parent_run_id=_text(value, "parentRunId"),
         protocol_version=word_or_none(_get(value, "protocolVersion")),
         resume=_resume(_get(value, "resume"), findings),
-        legacy_answer=_legacy_answer(value),
+        legacy_answers=_legacy_answers(value, findings),
         tools=frozenset(filter(None, map(_own_tool, _capped(_list(value, "tools"), "tools", findings)))),
         calls={call: tool for call, tool in calls.items() if call not in answered},
         answered=answered,
+        has_messages=isinstance(_get(value, "messages"), list),
         findings=tuple(findings),
     )
 
@@ -125,18 +128,29 @@ def read_answer(interrupt_id: str, status: str, holder: Mapping[str, Json]) -> E
     )
 
 
-def _legacy_answer(value: Json) -> Entry | None:
-    answer = legacy_payload(value)
-    return None if answer is None else read_answer("", RESOLVED, {"payload": answer})
+def _legacy_answers(value: Json, findings: list[Finding]) -> tuple[Entry, ...]:
+    answers = _capped(legacy_payloads(value).items(), "resume", findings)
+    return tuple(read_answer(name, RESOLVED, {"payload": payload}) for name, payload in answers)
 
 
-def legacy_payload(value: Json) -> Json:
-    """The answer itself of the channel before `resume`: any JSON, or a text of it. None where there is none."""
+def legacy_payloads(value: Json) -> Mapping[str, Json]:
+    """The answers themselves of the channel before `resume`: any JSON, or a text of it. One for everything has no id.
+
+    LangGraph takes an object whose keys are all ids of its own as one answer for each.
+    """
     answer = _get(_get(_get(value, "forwardedProps"), "command"), "resume")
     if isinstance(answer, str):
         with contextlib.suppress(ValueError):  # a text that is no JSON is the answer itself
-            return read_json(answer.encode("utf-8", "backslashreplace"))
-    return answer
+            answer = read_json(answer.encode("utf-8", "backslashreplace"))
+    if answer is None:
+        return {}
+    return answer if _is_map(answer) else {"": answer}
+
+
+def _is_map(answer: Json) -> bool:
+    """A host's own object may have keys that are no text."""
+    names = answer if isinstance(answer, dict) else ()
+    return bool(names) and all(isinstance(name, str) and _OF_LANGGRAPH.fullmatch(name) for name in names)
 
 
 # Tools, calls and results --------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from stopcause.agui import audit, audit_answers, resumes
 from stopcause.agui.findings import Finding, found
 from stopcause.agui.scene import NO_REQUEST, Request, Scene
 from stopcause.agui.turns import NOTHING_HAPPENED, Turn, Turned
-from stopcause.agui.values import Begun, Json, Link, RunSeen, Thread
+from stopcause.agui.values import NOTHING, Begun, Json, Link, RunSeen, Thread
 from stopcause.agui.words import UNSETTLED, Ending, State
 
 _K = TypeVar("_K")
@@ -78,7 +78,8 @@ class Ledger:
         known = self._links.pop((run.thread_id, run.run_id), end.link)
         whole = known if run.run_id in before.runs else end.link
         whole = _with_findings(whole._replace(findings=known.findings), end.link)
-        whole = whole._replace(findings=(*whole.findings, *self._found(before, run, end._replace(link=whole), request)))
+        found_now = self._found(before, run, end._replace(link=whole), request)
+        whole = whole._replace(findings=tuple(dict.fromkeys((*whole.findings, *found_now))))
         self._keep(end.thread, run.run_id, whole)
         return whole
 
@@ -129,8 +130,8 @@ def _trim(kept: dict[_K, _V]) -> None:
 
 def _start(before: Thread, run: Begun, request: Request) -> _Start:
     matched = resumes.match(before, run.run_id, run.input, run.at)
-    unfit = audit_answers.unfit(before, matched, request.payloads)
-    return _Start(before, matched, run.at, unfit, request.payloads is not None, request.capabilities)
+    unfit = audit_answers.unfit(before, matched, request.payloads, run.at)
+    return _Start(before, matched, run.at, unfit or NOTHING, unfit is not None, request.capabilities)
 
 
 def _with_findings(link: Link, other: Link) -> Link:
@@ -156,9 +157,8 @@ def _begun(thread: Thread, run: Begun, matched: resumes.Matched) -> tuple[Thread
         # What nobody knows of an earlier try stays so until this one got past it.
         state = State.UNKNOWN if raised[place].state is State.UNKNOWN else State.SENT
         raised[place] = raised[place]._replace(state=state, answer=entry, answered_by=run.run_id)
-    faults = (*run.input.findings, *resumes.faults_of(thread, matched, run.input, run.at, run.mode))
     moved_on = thread._replace(raised=tuple(raised))
-    return moved_on, _link(moved_on, matched)._replace(findings=faults)
+    return moved_on, _link(moved_on, matched)._replace(findings=run.input.findings)
 
 
 def _link(thread: Thread, matched: resumes.Matched) -> Link:
@@ -204,13 +204,15 @@ def _again(thread: Thread, run: RunSeen) -> Link:
     """A run that was counted: what the thread remembers of it. Its answers are used up, even if it fails now."""
     link = _link(thread, resumes.match(thread, run.run_id, run.input, run.began_at))
     taken = {(each.run_id, each.interrupt.id) for each in thread.raised if each.state is State.CLOSED}
-    if run.is_late:
-        name, ids = "ANSWER_CONSUMED_THEN_FAILED", link.answers
-    else:
-        is_news = run.is_more or run.ending is Ending.REJECTED  # something came after the end that was counted
-        name, ids = "RUN_TOLD_AGAIN", () if is_news else (run.run_id,)
     return link._replace(
         decided=tuple(each for each in link.decided if (each.run_id, each.interrupt_id) in taken),
         asked=tuple(each.interrupt for each in thread.raised if each.run_id == run.run_id),
-        findings=(found(name, *ids, mode=run.mode),) if ids else (),
+        findings=_found_again(run, link),
     )
+
+
+def _found_again(run: RunSeen, link: Link) -> tuple[Finding, ...]:
+    if run.is_late:
+        return (found("ANSWER_CONSUMED_THEN_FAILED", *link.answers, mode=run.mode),) if link.answers else ()
+    is_news = run.is_more or run.ending is Ending.REJECTED  # something came after the end that was counted
+    return () if is_news else (found("RUN_TOLD_AGAIN", run.run_id, mode=run.mode),)

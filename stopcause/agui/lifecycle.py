@@ -161,7 +161,8 @@ class Watch:
         """The input of a run: the given one, where it is for this run; else what its RUN_STARTED echoes."""
         if self._given is not None and self._given.run_id == run_id:
             return self._given
-        return read_input(echo) if isinstance(echo, dict) else None
+        said = read_input(echo) if isinstance(echo, dict) else None
+        return None if said is None else said._replace(is_echo=True)
 
     def _name(self, event: Mapping[str, Any], field: str) -> str:
         said = event.get(field)

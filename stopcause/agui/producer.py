@@ -184,10 +184,11 @@ class _Reception(NamedTuple):
         return Received(answers, uncovered, unrecognised, error, findings)
 
     def _said(self) -> tuple[Entry, ...]:
-        """What is an answer by its shape. The channel before `resume` has no ids: it answers everything."""
+        """What is an answer by its shape. In the channel before `resume`, one without an id answers everything."""
         known = self.given.input
-        if known.legacy_answer is not None and not known.resume and self.mode is Mode.LEGACY_CUSTOM:
-            return tuple(known.legacy_answer._replace(id=each) for each in self.asked)
+        if known.legacy_answers and not known.resume and self.mode is Mode.LEGACY_CUSTOM:
+            said = ((name, each) for each in known.legacy_answers for name in ([each.id] if each.id else self.asked))
+            return tuple(each._replace(id=name) for name, each in said)
         return tuple(each for each in known.resume or () if each.status in ANSWERS)
 
     def _entries(self) -> tuple[Entry, ...]:
@@ -206,10 +207,7 @@ class _Reception(NamedTuple):
         return Answer(entry.id, decision, self._is_repeat(entry), _key(entry), entry.has_payload, payload)
 
     def _payloads(self) -> Mapping[str, Json]:
-        old = self.given.input.legacy_answer
-        if old is None or self.given.input.resume:
-            return self.given.payloads
-        return {old.digest: self.given.old_payload}
+        return self.given.payloads if self.given.input.resume else self.given.old_payloads
 
     def _findings(
         self, entries: tuple[Entry, ...], unrecognised: tuple[str, ...], uncovered: tuple[str, ...]

@@ -7,14 +7,13 @@ rules for what may be sent.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from typing import NamedTuple
 
-from stopcause.agui.findings import Finding, found
 from stopcause.agui.values import Decided, Entry, Input, Interrupt, Raised, Thread
-from stopcause.agui.words import ANSWERS, CANCELLED, RESOLVED, UNANSWERED, UNDER_WAY, Channel, Mode, State
+from stopcause.agui.words import ANSWERS, CANCELLED, RESOLVED, UNANSWERED, UNDER_WAY, Channel, State
 from stopcause.receipts.vocabulary import ApprovalKind, Decision
 
 ALLOWS = frozenset({Decision.APPROVED, Decision.EDITED, Decision.ANSWERED})
@@ -174,7 +173,7 @@ def _entries(thread: Thread, run_id: str, given: Input) -> tuple[list[Entry], tu
     """The answers of an input, one for each id, and the ids that had more. `resume` counts before the old channel."""
     entries: dict[str, Entry] = {}
     duplicates: dict[str, None] = {}
-    said = given.resume or tuple(_by_the_old_channel(thread, run_id, given.legacy_answer))
+    said = given.resume or tuple(_by_the_old_channel(thread, run_id, given.legacy_answers))
     for entry in (*said, *_by_messages(thread, run_id, given)):
         first = entries.get(entry.id)
         if first is not None:
@@ -184,14 +183,16 @@ def _entries(thread: Thread, run_id: str, given: Input) -> tuple[list[Entry], tu
     return list(entries.values()), tuple(duplicates)
 
 
-def _by_the_old_channel(thread: Thread, run_id: str, answer: Entry | None) -> Iterator[Entry]:
-    """One answer without an id: to everything that the paused run asks."""
-    if answer is None:
-        return
-    for each in thread.raised:
-        is_asked = thread.asks(each) and each.state is State.OPEN
-        if (is_asked or each.answered_by == run_id) and each.interrupt.channel is not Channel.TOOL:
-            yield answer._replace(id=each.interrupt.id)
+def _by_the_old_channel(thread: Thread, run_id: str, answers: Sequence[Entry]) -> Iterator[Entry]:
+    """One answer without an id is one to everything that the paused run asks."""
+    for answer in answers:
+        if answer.id:
+            yield answer
+            continue
+        for each in thread.raised:
+            is_asked = thread.asks(each) and each.state is State.OPEN
+            if (is_asked or each.answered_by == run_id) and each.interrupt.channel is not Channel.TOOL:
+                yield answer._replace(id=each.interrupt.id)
 
 
 def _by_messages(thread: Thread, run_id: str, given: Input) -> Iterator[Entry]:
@@ -203,43 +204,6 @@ def _by_messages(thread: Thread, run_id: str, given: Input) -> Iterator[Entry]:
             yield Entry(each.interrupt.id, RESOLVED, "", has_payload=True)
 
 
-# What the application did wrong ---------------------------------------------------------------------------------------
-
-
-def faults_of(thread: Thread, matched: Matched, given: Input, at: datetime | None, mode: Mode) -> tuple[Finding, ...]:
-    """What is wrong with an input's answers, for whoever reads the stream afterwards. `at`: when it was sent."""
-
-    def ids(places: Iterable[int]) -> list[str]:
-        return [thread.raised[n].interrupt.id for n in places]
-
-    taken = [(n, thread.raised[n], entry) for n, entry in matched.taken.items()]
-    expired = [n for n, each, entry in taken if entry.status == RESOLVED and is_expired(each.interrupt, at)]
-    lost = [n for n, each, _ in taken if each.state is State.LOST]
-    again = [n for n, each, entry in taken if _is_sent_again(each, entry, given.run_id)]
-    uncovered = [n for n in matched.uncovered if thread.raised[n].interrupt.channel is not Channel.TOOL]
-    given_up = [entry for entry in given.resume or () if entry.status == CANCELLED]
-    is_idle = matched.is_unrecognised and not matched.uncovered
-    faults: tuple[tuple[str, Sequence[str]], ...] = (
-        ("RESUME_UNKNOWN_ID", matched.unknown),
-        ("RESUME_STALE_ID", (*matched.stale, *ids(lost))),
-        ("UNCOVERED" if matched.has_entries else "SILENT_CONTINUE", ids(uncovered)),
-        ("EXPIRED_ANSWER", ids(expired)),
-        ("RESUME_DUPLICATE", matched.duplicates),
-        ("CANCELLED_PAYLOAD", [each.id for each in given_up if each.has_payload]),
-        ("RESUME_NOTHING_OPEN", matched.unrecognised if is_idle else ()),
-        ("ANSWER_CHANGED", ids(matched.changed)),
-        ("REPLAY", ids((*matched.repeated, *again))),
-    )
-    return tuple(found(name, *about, mode=mode) for name, about in faults if about)
-
-
 def is_expired(interrupt: Interrupt, at: datetime | None) -> bool:
     """Whether its hard expiry was over: now or before is over (spec 1.0, patterns/interrupt-resume)."""
     return at is not None and interrupt.expires_at is not None and interrupt.expires_at <= at
-
-
-def _is_sent_again(raised: Raised, entry: Entry, run_id: str) -> bool:
-    """Whether another run had sent the same, and nobody knows what became of it."""
-    if raised.state not in UNDER_WAY or raised.answer is None:
-        return False
-    return raised.answered_by != run_id and is_same(raised.answer, entry)

@@ -79,10 +79,13 @@ class Input(NamedTuple):
 
     Attributes:
         resume: The answers; None where there is no list, empty where the list is.
-        legacy_answer: What `forwardedProps.command.resume` brings, the channel before `resume`; its id is empty.
+        legacy_answers: What `forwardedProps.command.resume` brings, the channel before `resume`: one without an id,
+            which answers everything, or a map's, by id.
         tools: Names of the client's own tools.
         calls: Tool calls in its messages that have no result there: id -> tool, or None where it has no fit name.
         answered: Ids of tool calls that have one.
+        has_messages: Whether there is a list of messages, be it empty.
+        is_echo: It is not what was sent, but what the stream says that was.
     """
 
     thread_id: str
@@ -90,10 +93,12 @@ class Input(NamedTuple):
     parent_run_id: str | None = None
     protocol_version: str | None = None
     resume: tuple[Entry, ...] | None = None
-    legacy_answer: Entry | None = None
+    legacy_answers: tuple[Entry, ...] = ()
     tools: frozenset[str] = frozenset()
     calls: Mapping[str, str | None] = NOTHING
     answered: frozenset[str] = frozenset()
+    has_messages: bool = False
+    is_echo: bool = False
     findings: tuple[Finding, ...] = ()  # about its own shape
 
 

@@ -118,16 +118,22 @@ def _last_ends(told: Sequence[Told]) -> dict[str, Told]:
 def _records(told: Sequence[Told], standing: Mapping[str, Told]) -> Iterator[model.Record]:
     """The records to judge by. Of several receipts of a run one stands: the last, or for what it asked the first.
 
-    A late error leaves the earlier one beside it: that the run had got past what it took up, only that says.
+    A late error leaves the earlier one beside it: that the run had got past what it took up, only that says. And an id
+    that was asked for twice has two ends.
     """
     numbers = count(1)
     for each in told:
-        stands = standing[each.run.run_id] is each or standing[each.run.run_id].run.is_late
+        last = standing[each.run.run_id]
+        stands = last is each or last.run.is_late or _is_reused(last)
         for draft in each.drafts:
             if stands or draft["kind"] != Kind.STOPPED:
                 record = _record(_as_it_turned_out(draft, each), next(numbers))
                 if record is not None:
                     yield record
+
+
+def _is_reused(told: Told) -> bool:
+    return any(each.name == "RUN_ID_REUSED" for each in told.link.findings)
 
 
 def _as_it_turned_out(draft: Draft, told: Told) -> Draft:
@@ -143,7 +149,7 @@ def _brought_answers(told: Told) -> bool:
     given = told.run.input
     if given is None:
         return not asks(told.run)
-    return bool(given.resume or told.link.decided) or given.legacy_answer is not None
+    return bool(given.resume or told.link.decided or given.legacy_answers)
 
 
 def _without_link(draft: Draft) -> Draft:

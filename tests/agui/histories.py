@@ -42,7 +42,7 @@ INPUTS = made(
     st.just("t1"),
     st.just("-"),
     resume=st.none() | st.lists(ENTRIES, max_size=3).map(tuple),
-    legacy_answer=st.none() | ENTRIES,
+    legacy_answers=st.lists(ENTRIES | ENTRIES.map(lambda each: each._replace(id="")), max_size=2).map(tuple),
     answered=st.frozensets(st.sampled_from(["tc-1", "tc-2"]), max_size=2),
 )
 RUNS = made(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -99,7 +100,8 @@ def snake(value: Any) -> Any:  # noqa: ANN401 - any JSON
 def test_what_counts_is_read_and_no_content(value: dict[str, Any]) -> None:
     seen = read_input(value)
     assert seen is not None
-    assert seen._replace(resume=None, legacy_answer=None) == Input(
+    assert seen._replace(resume=None, legacy_answers=()) == Input(
+        has_messages=True,
         thread_id="t1",
         run_id="r1",
         parent_run_id="r0",
@@ -112,8 +114,8 @@ def test_what_counts_is_read_and_no_content(value: dict[str, Any]) -> None:
     edited, cancelled = seen.resume
     assert edited._replace(digest="") == Entry("i-1", "resolved", "", True, True, None, True)
     assert cancelled == Entry("i-2", "cancelled", ABSENT)
-    assert seen.legacy_answer is not None
-    assert seen.legacy_answer._replace(digest="") == Entry("", "resolved", "", has_payload=True, approved=False)
+    [answer] = seen.legacy_answers
+    assert answer._replace(digest="") == Entry("", "resolved", "", has_payload=True, approved=False)
     assert MARK not in repr(seen)
 
 
@@ -191,20 +193,38 @@ def test_edits_are_there_or_not(edits: object, is_edited: bool) -> None:
 
 @pytest.mark.parametrize("answer", [{"approved": True}, '{"approved": true}', ' {"approved": true}\n'])
 def test_the_answer_before_resume_is_an_object_or_its_json(answer: object) -> None:
-    entry = given_input(forwardedProps={"command": {"resume": answer}}).legacy_answer
-    assert entry == entry_of(payload={"approved": True})._replace(id="")
+    entries = given_input(forwardedProps={"command": {"resume": answer}}).legacy_answers
+    assert entries == (entry_of(payload={"approved": True})._replace(id=""),)
+
+
+_ONE, _OTHER = "0123456789abcdef" * 2, "f" * 32
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_a_map_of_langgraph_s_ids_is_an_answer_for_each(as_text: bool) -> None:
+    answer = {_ONE: {"approved": True}, _OTHER: None}
+    given = given_input(forwardedProps={"command": {"resume": json.dumps(answer) if as_text else answer}})
+    allowed, nothing = entry_of(payload={"approved": True}), entry_of(payload=None)
+    assert given.legacy_answers == (allowed._replace(id=_ONE), nothing._replace(id=_OTHER))
+
+
+@pytest.mark.parametrize(
+    "answer", [{}, {_ONE: 1, "approved": True}, {_ONE[1:]: 1}, {_OTHER.upper(): 1}, {_ONE + "\n": 1}]
+)
+def test_an_object_with_other_keys_is_one_answer(answer: object) -> None:
+    [entry] = given_input(forwardedProps={"command": {"resume": answer}}).legacy_answers
+    assert entry.id == ""
 
 
 @pytest.mark.parametrize("answer", [False, 0, "", "no", "{", '"\ud800', "[" * 5000, []])
 def test_the_answer_before_resume_may_be_anything(answer: object) -> None:
-    entry = given_input(forwardedProps={"command": {"resume": answer}}).legacy_answer
-    assert entry is not None
+    [entry] = given_input(forwardedProps={"command": {"resume": answer}}).legacy_answers
     assert (entry.id, entry.has_payload) == ("", True)
 
 
 @pytest.mark.parametrize("props", [None, 7, {}, {"command": None}, {"command": {}}, {"command": {"resume": None}}, []])
 def test_without_an_answer_there_is_none(props: object) -> None:
-    assert given_input(forwardedProps=props).legacy_answer is None
+    assert given_input(forwardedProps=props).legacy_answers == ()
 
 
 # Messages and tools --------------------------------------------------------------------------------------------------
@@ -218,7 +238,12 @@ def test_without_an_answer_there_is_none(props: object) -> None:
      {"messages": [{"toolCalls": [{"id": 7}]}]}, {"tools": 7}, {"tools": [7, {}, {"name": 7}, {"name": ""}]}],
 )  # fmt: skip
 def test_other_shapes_are_passed_over(fields: dict[str, Any]) -> None:
-    assert given_input(**fields) == Input("t1", "r1")
+    assert given_input(**fields)._replace(has_messages=False) == Input("t1", "r1")
+
+
+@pytest.mark.parametrize(("fields", "there"), [({}, False), ({"messages": None}, False), ({"messages": []}, True)])
+def test_no_messages_are_other_than_none_at_all(fields: dict[str, Any], there: bool) -> None:
+    assert given_input(**fields).has_messages is there
 
 
 def test_a_call_may_name_no_tool() -> None:

@@ -221,7 +221,7 @@ def test_ids_that_name_a_person_are_hashed_alike_everywhere() -> None:
 
 
 def test_an_answer_by_the_old_channel_is_an_answer() -> None:
-    given = Input(THREAD, "r2", legacy_answer=yes(""))
+    given = Input(THREAD, "r2", legacy_answers=(yes(""),))
 
     judged, _ = verdict_of(ASKS, run("r2", input=given))
 
