@@ -13,6 +13,7 @@ from stopcause.agui import told
 from stopcause.agui.guard_state import GuardState, StateError
 from stopcause.agui.ids import safe
 from stopcause.agui.ledger import Ledger
+from stopcause.agui.scene import NO_REQUEST, Request
 from stopcause.agui.tap_faults import failed, once
 from stopcause.agui.tap_passage import Passage
 from stopcause.agui.turns import FREES_ITS_ID
@@ -68,9 +69,9 @@ class Tap:
             failed("passage", error)
             return None
 
-    def begun(self, run: Begun, *, tells: bool) -> None:
+    def begun(self, run: Begun, request: Request = NO_REQUEST, *, tells: bool) -> None:
         """A run was seen to begin."""
-        link = self._link_of(run)
+        link = self._link_of(run, request)
         has_answers = run.input is not None and bool(run.input.resume)
         if has_answers and not link.answers and self.is_home and self._state is None:
             once("threads", _NEEDS_A_FILE)
@@ -81,9 +82,11 @@ class Tap:
         """A run gave a sign of life."""
         self._tell(run, [told.progress_record(run, sign, at)])
 
-    def ended(self, run: RunSeen, *, tells: bool, error: Exception | None = None) -> None:
+    def ended(
+        self, run: RunSeen, request: Request = NO_REQUEST, *, tells: bool, error: Exception | None = None
+    ) -> None:
         """A run was seen to end, perhaps for the second time; `error` is what broke its stream off, here."""
-        link = self._link_of(run)
+        link = self._link_of(run, request)
         if tells:
             drafts = told.ended_records(run, link, self._source())
             if error is not None and run.ending is Ending.TRUNCATED:
@@ -92,7 +95,7 @@ class Tap:
         if run.ending in FREES_ITS_ID:
             self._count_try(run)
 
-    def _link_of(self, run: Begun | RunSeen) -> Link:
+    def _link_of(self, run: Begun | RunSeen, request: Request) -> Link:
         """How a run hangs in its thread, by whoever knows the thread best: the guard, the file, or this process."""
         with self._lock:
             if self.guard is not None:
@@ -100,26 +103,26 @@ class Tap:
                 self.guard.saw(run)
                 self._ledger.threads[run.thread_id] = before
             elif self._state is not None:
-                return self._kept(run, self._state)
-            return self._step(run)
+                return self._kept(run, request, self._state)
+            return self._step(run, request)
 
-    def _step(self, run: Begun | RunSeen) -> Link:
-        return self._ledger.begun(run) if isinstance(run, Begun) else self._ledger.ended(run)
+    def _step(self, run: Begun | RunSeen, request: Request) -> Link:
+        return self._ledger.begun(run, request) if isinstance(run, Begun) else self._ledger.ended(run, request)
 
-    def _kept(self, run: Begun | RunSeen, state: GuardState) -> Link:
+    def _kept(self, run: Begun | RunSeen, request: Request, state: GuardState) -> Link:
         """A step of the thread that the file knows; of the one in memory, where the file fails."""
         links: list[Link] = []
 
         def change(thread: Thread) -> Thread:
             self._ledger.threads[run.thread_id] = thread
-            links.append(self._step(run))
+            links.append(self._step(run, request))
             return self._ledger.threads[run.thread_id]
 
         try:
             state.change(run.thread_id, change)
         except StateError as error:
             once(error.word, _FILE_FAILS, error.word)
-        return links[0] if links else self._step(run)
+        return links[0] if links else self._step(run, request)
 
     def _count_try(self, run: RunSeen) -> None:
         """Clients send what was refused, or broke off, again under the same id: the next one is another attempt."""

@@ -13,8 +13,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Concatenate, ParamSpec
 
 from stopcause.agui.frames import Event, Frames
-from stopcause.agui.inputs import read_input
+from stopcause.agui.given import read_given
 from stopcause.agui.lifecycle import Watch
+from stopcause.agui.scene import NO_REQUEST, Request
 from stopcause.agui.tap_faults import failed, once
 from stopcause.agui.tap_held import HeldParts
 from stopcause.agui.values import Begun, Input, Json, RunSeen
@@ -84,6 +85,7 @@ class Passage:
         self._held = HeldParts()
         self._watch: Watch | None = None
         self._run: Begun | None = None  # that is open
+        self._request = NO_REQUEST
         self._sign = Sign.HEARTBEAT
         self._told_at = 0.0
 
@@ -170,9 +172,13 @@ class Passage:
         return self._watch
 
     def _input(self) -> Input | None:
-        """The input, where the request was one. What else it said is let go here."""
+        """The input, where the request was one. What else it said is let go here, but for payloads of its answers."""
         body, self._asked = b"".join(self._asked), []
-        return read_input(json_of(body)) if body else self.given
+        given = read_given(json_of(body)) if body else None
+        if given is None:
+            return None if body else self.given
+        self._request = Request(given.payloads)
+        return given.input
 
     def _take(self, events: list[Event], came_at: float) -> None:
         watch, at = self._watching(), _time_of(came_at)
@@ -193,10 +199,11 @@ class Passage:
         for run in seen:
             if isinstance(run, Begun):
                 self._run, self._sign, self._told_at = run, Sign.HEARTBEAT, _now()
-                self._tap.begun(run, tells=self._tells)
+                self._tap.begun(run, self._request, tells=self._tells)
             else:
                 self._run = None
-                self._tap.ended(run, tells=self._tells, error=error)
+                self._tap.ended(run, self._request, tells=self._tells, error=error)
+            self._request = NO_REQUEST  # they were looked at
 
 
 def _time_of(seconds: float) -> datetime:

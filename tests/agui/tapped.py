@@ -26,7 +26,7 @@ SSE = "text/event-stream"
 NDJSON = "application/x-ndjson"
 OURS = (
     "tap_passage.Watch.take", "tap_passage.Watch.close", "tap_passage.Watch", "tap_passage.Frames.feed",
-    "tap_passage.Frames.end", "tap_passage.Frames", "tap_passage.read_input", "tap_passage.json_of", "tap_passage._now",
+    "tap_passage.Frames.end", "tap_passage.Frames", "tap_passage.read_given", "tap_passage.json_of", "tap_passage._now",
     "tap.Passage", "tap.Ledger.begun", "tap.Ledger.ended", "told.begun_records", "told.ended_records",
     "tap.capture.tell", "tap.capture.configured_now", "tap.capture.is_off", "tap.capture.writer",
 )  # fmt: skip
