@@ -232,6 +232,8 @@ def _usage(course: Course, entries: Json) -> Usage:
     ]
     if len(told) < len(entries[:_MOST_ENTRIES]) or any(each[name] < 0 for each in told for name in _counts(each)):
         course.blame("MALFORMED", "usage")
+    if not all(map(promises.adds_up, told)):
+        course.blame("USAGE_INCONSISTENT", "usage")
     models, providers = ({each.get(name) for each in told} for name in ("model", "provider"))
     model, provider = (each.pop() if len(each) == 1 else None for each in (models, providers))
     return Usage(

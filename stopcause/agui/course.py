@@ -29,7 +29,7 @@ _NUMBERS = frozenset({int, float})
 # What cannot be said once an event that opened or closed something was not seen.
 _NEEDS_SIGHT = frozenset(
     {"UNBALANCED", "OPEN_AT_FINISH", "STEP_UNBALANCED", "SUBAGENT_LIFECYCLE", "ATTRIBUTION_MISMATCH"}
-    | {"PENDING_LIST_MISMATCH", "SUSPENDED_UNKNOWN_INTERRUPT"}
+    | {"PENDING_LIST_MISMATCH", "PENDING_LIST_ABSENT", "SUSPENDED_UNKNOWN_INTERRUPT"}
 )
 _MOST_REPEATS = 16  # of one result
 _OWNED_BY = {"reasoning": REASONING, "activity": ACTIVITY}  # messages of a snapshot, by role

@@ -35,6 +35,11 @@ _KINDS: Mapping[str, ApprovalKind] = {
     "input_required": ApprovalKind.INPUT_REQUIRED,
     APPROVAL_REQUEST: ApprovalKind.TOOL_CALL,
 }
+_REASONS: Mapping[str, tuple[str, ...]] = {  # those that have a meaning, and what each goes with
+    "tool_call": ("toolCallId",),
+    "input_required": ("responseSchema",),
+    "confirmation": (),
+}
 # The first of these that a run asks for says what it waits for.
 _CAUSES: Sequence[tuple[StopCause, frozenset[ApprovalKind]]] = (
     (StopCause.APPROVAL_PENDING, frozenset({ApprovalKind.TOOL_CALL, ApprovalKind.CONFIRMATION})),
@@ -73,7 +78,7 @@ def read_interrupts(values: Sequence[Json], run_id: str, blame: Blame) -> tuple[
     """The interrupts of an outcome. One that is no object asks for nothing that anybody could answer."""
     if len(values) > MOST:
         blame("TOO_MANY")
-    asks = []
+    asks: list[Ask] = []
     for number, value in enumerate(values[:MOST], 1):
         if not isinstance(value, dict):
             blame("MALFORMED", "RUN_FINISHED.outcome.interrupts")
@@ -82,7 +87,18 @@ def read_interrupts(values: Sequence[Json], run_id: str, blame: Blame) -> tuple[
             for fault in faults(value, INTERRUPT, "interrupt"):
                 blame(fault.finding, fault.place)
         asks.append(_read(value, Channel.OUTCOME, f"{run_id}:{number}"))
+        if not _is_in_form(value):
+            blame("REASON_FORM", asks[-1].interrupt.id)
     return tuple(asks)
+
+
+def _is_in_form(value: Mapping[str, Json]) -> bool:
+    """A reason of the contract before 1.0 has the field that goes with it; another has a namespace, and not `core`."""
+    reason = value.get("reason")
+    if not isinstance(reason, str) or reason in _REASONS:
+        return not isinstance(reason, str) or all(value.get(name) is not None for name in _REASONS[reason])
+    namespace, colon, name = reason.partition(":")
+    return bool(namespace and colon and name) and namespace != "core"
 
 
 def read_custom(event: Mapping[str, Json], run_id: str, number: int) -> Ask:

@@ -30,7 +30,10 @@ FRAMEWORK = "ag-ui"
 _MOST_FINDINGS = 32
 _EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2999, 12, 31, tzinfo=UTC)
 _TICK = timedelta(microseconds=1)
-_UNTOLD = frozenset({"NO_VERSION", "UNRECOGNISED", "NO_DEADLINE"})  # every other stream has one; no operator needs it
+# Every other stream has one; no operator needs it.
+_UNTOLD = frozenset(
+    {"NO_VERSION", "INPUT_NO_VERSION", "UNRECOGNISED", "NO_DEADLINE", "NO_BOUNDARY_SNAPSHOT", "REASON_FORM"}
+)
 
 
 class Source(NamedTuple):

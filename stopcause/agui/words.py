@@ -58,8 +58,8 @@ class Section(Word):
     STREAMING = "basic/patterns/streaming", "messages and calls in pieces"
     INTERRUPTS = "basic/patterns/interrupt-resume", "questions, answers, and what may not be passed over"
     SCHEMA = "schema", "the fields of each object"
-    BEFORE = "concepts/interrupts", "the contract before 1.0"
-    OURS = "stopcause", "no text says so: what an operator would want to know"
+    BEFORE = "concepts/interrupts", "questions and answers, as the contract before 1.0 has them"
+    OURS = "stopcause", "no text says so, and an operator would want to know"
 
 
 class Effect(Word):

@@ -168,7 +168,7 @@ def test_a_success_over_a_suspended_subagent_waits_and_is_named() -> None:
 
 
 def test_a_suspended_subagent_beside_an_interrupt_is_as_it_should_be() -> None:
-    seen = run([STARTED, SUB, WAITS, interrupted(ask("i1", subagentRunId="s1"))])
+    seen = run([STARTED, SUB, WAITS, interrupted(ask("i1", "confirmation", subagentRunId="s1"))])
     assert names(seen) == {"NO_DEADLINE"}
     assert seen.interrupts[0].raised_by == "s1"
 

