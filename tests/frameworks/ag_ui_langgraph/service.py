@@ -28,7 +28,7 @@ MARK = "canary-7f3a"
 LONG_AGO, NOT_YET = "2020-01-01T00:00:00Z", "2099-01-01T00:00:00Z"
 
 # By what the adapter tells that it asks. The first is what it does unasked.
-CONFIGURATIONS: Mapping[str, Mapping[str, bool]] = {
+CONFIGURATIONS: Mapping[str, Mapping[str, Any]] = {
     "legacy": {},
     "both": {"emit_interrupt_outcome": True},
     "outcome": {"emit_interrupt_outcome": True, "enable_legacy_on_interrupt_event": False},
@@ -139,11 +139,15 @@ class ById(LangGraphAgent):
 
 
 def clerk(
-    *calls: str, kind: type[LangGraphAgent] = LangGraphAgent, system_prompt: str | None = None, **told: bool
+    *calls: str,
+    kind: type[LangGraphAgent] = LangGraphAgent,
+    memory: InMemorySaver | None = None,
+    system_prompt: str | None = None,
+    **told: Any,
 ) -> App:
-    """An agent that wants to make these calls. It remembers as long as it lives."""
-    model, memory = Clerk(calls=list(calls)), InMemorySaver()
-    graph = create_agent(model, list(_TOOLS), system_prompt=system_prompt, checkpointer=memory)
-    app = FastAPI()
+    """An agent that wants to make these calls. Without a memory of somebody else's it remembers as long as it lives."""
+    model = Clerk(calls=list(calls))
+    graph = create_agent(model, list(_TOOLS), system_prompt=system_prompt, checkpointer=memory or InMemorySaver())
+    app: App = FastAPI()
     add_langgraph_fastapi_endpoint(app, kind(name="clerk", graph=graph, **told))
     return app
