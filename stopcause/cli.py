@@ -276,13 +276,45 @@ def classify(
 
 
 @app.command(cls=Command, rich_help_panel=shared.REFERENCE)
-def rules(output: Output = None) -> None:
-    """Show the eight rules in the order in which they are tried."""
+def rules(
+    name: Annotated[str | None, typer.Argument(metavar="RULE", hidden=True)] = None,
+    output: Output = None,
+    *,
+    agui: Annotated[bool, typer.Option("--agui", help="Those of AG-UI, which `agui audit` holds streams against.")] = (
+        False
+    ),
+) -> None:
+    """Show the eight rules in the order in which they are tried.
+
+    With --agui the rules of AG-UI: whose each is, how much it weighs, and what it does to a verdict. RULE is one of
+    these, as R71 or ACTION_WITHOUT_ANSWER: then the whole of it.
+    """
     from stopcause.render import lines, tables
 
     screen = shared.screen_for(output)
+    if agui:
+        _agui_rules(name, screen)
+        return
+    if name is not None:
+        raise typer.BadParameter("the eight rules are shown together; one of AG-UI's is shown with --agui")
     screen.show(tables.rules_screen, lines.rule_objects)
     screen.hint(Hint(("replay",), "each of them on a published case"))
+
+
+def _agui_rules(name: str | None, screen: Screen) -> None:
+    from stopcause.agui.cards import ELSEWHERE
+    from stopcause.pipeline import agui_rules
+    from stopcause.render import agui_rules as screens
+
+    if name is None:
+        groups = agui_rules.groups()
+        cards = [card for group in groups for card in group.lines]
+        screen.show(lambda pen: screens.rules_screen(groups, ELSEWHERE, pen), lambda: screens.rule_objects(cards))
+        screen.hint(Hint(("rules", "--agui", "R71"), "the whole of one"))
+        return
+    found = agui_rules.lines_of(name)
+    screen.show(lambda pen: screens.card_screen(found, pen), lambda: screens.rule_objects(found))
+    screen.hint(Hint(("replay",), "the case in which it is found", agui_rules.case_path(found[0])))
 
 
 @app.command(cls=Command, rich_help_panel=shared.REFERENCE)

@@ -19,8 +19,9 @@ from stopcause.render.options import FailOn, Now, Output, PolicyPath, Utc
 if TYPE_CHECKING:  # what commands import for themselves
     from datetime import datetime
 
+    from stopcause.agui.words import Mode
     from stopcause.classifier.policy import Policy
-    from stopcause.pipeline.agui import Audit
+    from stopcause.pipeline.agui import Audit, How
 
 app = typer.Typer(
     cls=Group,
@@ -29,6 +30,7 @@ app = typer.Typer(
     help="Read AG-UI streams: why runs stopped, and what threads wait for.",
 )
 _PIPED = "standard input"
+_MODES = "Held against this contract, whatever a stream declares."
 
 
 @app.command("audit", cls=Command)
@@ -38,6 +40,7 @@ def audit(  # noqa: PLR0913 - one argument an option
     now: Now = None,
     output: Output = None,
     *,
+    mode: Annotated[str | None, typer.Option("--mode", metavar="MODE", help=_MODES)] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every run of a thread, not only the last 20.")] = False,
     utc: Utc = False,
     fail_on: FailOn = None,
@@ -46,19 +49,23 @@ def audit(  # noqa: PLR0913 - one argument an option
 
     FILE is an event stream, NDJSON, or a recording of inputs and events; - is standard input. Each FILE is a history
     of its own. Exit code 1 where somebody broke a rule that they must keep.
+
+    MODE is the contract that all of it is held against, in place of the one that each stream declares: spec-1.0,
+    legacy-outcome or legacy-custom. An answer is late, or not, by when it was sent; where nothing tells that, --now.
     """
     from stopcause.agui.words import Level
     from stopcause.pipeline.agui_views import audit_file_view
     from stopcause.render import agui as screens
 
-    judged_by, at = shared.policy_of(policy), options.time_of(now) or shared.clock()
-    audits, faults = _audits(files, judged_by, at)
+    said = options.time_of(now)
+    judged_by, at, contract = shared.policy_of(policy), said or shared.clock(), _mode_of(mode)
+    audits, faults = _audits(files, judged_by, at, {"mode": contract, "sent_at": said})
     views = [audit_file_view(_PIPED if name == "-" else name, each) for name, each in audits.items()]
     screen = shared.screen_for(output, utc=utc)
     screen.show(
         lambda pen: screens.audit_screen(views, at, pen, everything=everything), lambda: screens.audit_objects(views)
     )
-    screen.hint(*_checks(audits))
+    screen.hint(*_checks(audits), *_broken(audits))
     for fault in faults:
         complain(f"stopcause: {fault}")
     if faults:
@@ -94,13 +101,21 @@ def check(
     shared.exit_unless(not view.refused)
 
 
-def _audits(files: Sequence[str], policy: Policy | None, now: datetime) -> tuple[dict[str, Audit], list[str]]:
+def _mode_of(name: str | None) -> Mode | None:
+    from stopcause.agui.words import Mode
+
+    if name is not None and name not in set(Mode):
+        raise typer.BadParameter(f"one of {', '.join(Mode)}", param_hint="--mode")
+    return None if name is None else Mode(name)
+
+
+def _audits(files: Sequence[str], policy: Policy | None, now: datetime, how: How) -> tuple[dict[str, Audit], list[str]]:
     """The files that can be read, by name, and what is wrong with the others."""
     audits: dict[str, Audit] = {}
     faults: list[str] = []
     for name in dict.fromkeys(files):
         try:
-            audits[name] = _audit(name, policy, now)
+            audits[name] = _audit(name, policy, now, how)
         except InputError as error:
             faults.append(str(error))
             continue
@@ -117,12 +132,21 @@ def _checks(audits: Mapping[str, Audit]) -> list[Hint]:
     return [Hint(check_it, "whether that may be sent next")] if found else []
 
 
-def _audit(name: str, policy: Policy | None, now: datetime) -> Audit:
+def _broken(audits: Mapping[str, Audit]) -> list[Hint]:
+    """Where to read the first rule that somebody had to keep."""
+    from stopcause.agui.words import Level
+
+    broken = (each.name for found in audits.values() for each in found.findings if each.level is Level.MUST)
+    name = next(broken, None)
+    return [Hint(("rules", "--agui", name), "the rule that was broken")] if name else []
+
+
+def _audit(name: str, policy: Policy | None, now: datetime, how: How) -> Audit:
     from stopcause.pipeline.agui import audit_file, audit_stream
 
     if name == "-":
-        return audit_stream(shared.standard_input("agui audit"), _PIPED, policy, now)
-    return audit_file(Path(name), policy, now)
+        return audit_stream(shared.standard_input("agui audit"), _PIPED, policy, now, **how)
+    return audit_file(Path(name), policy, now, **how)
 
 
 def add_to(program: typer.Typer) -> None:

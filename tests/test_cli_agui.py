@@ -266,3 +266,51 @@ def test_events_of_unknown_types_are_counted(tmp_path: Path) -> None:
     (run, _thread) = rows(agui("audit", str(tmp_path / "x.json"), *NOW))
 
     assert (run["ending"], run["events"], run["unrecognised"]) == ("interrupt", len(events), 2)
+
+
+def test_a_contract_may_be_chosen_in_place_of_what_a_stream_declares() -> None:
+    file = str(RECORDINGS / "lg-one-unknown.json")
+
+    def levels(*arguments: str) -> dict[str, str]:
+        found = rows(agui("audit", file, *NOW, *arguments))
+        of_runs = [each for row in found if row["row"] == "run" for each in row["findings"]]
+        return {each["name"]: each["level"] for each in of_runs if "rule" in each}
+
+    declared, chosen = levels(), levels("--mode", "spec-1.0")
+    assert declared["UNCOVERED_MISHANDLED"] == "MUST"  # before 1.0 only a refusal is right
+    assert "UNCOVERED_MISHANDLED" not in chosen  # by 1.0 it could not tell what was open
+    assert {row["mode"] for row in rows(agui("audit", file, "--mode", "spec-1.0")) if row["row"] == "run"} == {
+        "spec-1.0"
+    }
+
+
+def test_a_contract_that_there_is_not_is_named() -> None:
+    result = agui("audit", str(RECORDINGS / "st-full.json"), "--mode", "2.0")
+
+    assert result.exit_code == 2
+    assert "spec-1.0, legacy-outcome, legacy-custom" in result.stderr
+
+
+def test_an_answer_is_judged_as_of_now_where_somebody_says_when_that_is(tmp_path: Path) -> None:
+    asked = {"id": "i-1", "reason": "confirmation", "expiresAt": "2026-11-30T10:00:00Z"}
+    ids = [{"threadId": "t1", "runId": name, "protocolVersion": "1.0"} for name in ("r1", "r2")]
+    ends = ({"type": "interrupt", "interrupts": [asked]}, {"type": "success"})
+    answers = ({}, {"resume": [{"interruptId": "i-1", "status": "resolved", "payload": True}]})
+    exchanges = [
+        {
+            "input": {**run, "messages": [], **answer},
+            "events": [{"type": "RUN_STARTED", **run}, {"type": "RUN_FINISHED", **run, "outcome": end}],
+        }
+        for run, end, answer in zip(ids, ends, answers, strict=True)
+    ]
+    file = tmp_path / "untimed.json"
+    file.write_text(json.dumps(exchanges), "utf-8")
+
+    def names(*arguments: str) -> set[str]:
+        found = rows(agui("audit", str(file), *arguments))
+        return {each["code"] for row in found if row["row"] == "run" for each in row["findings"]}
+
+    judged = {"expired_answer", "expiry_not_judged"}
+    assert names() & judged == {"expiry_not_judged"}
+    assert names("--now", "2026-11-30T09:00:00Z") & judged == set()
+    assert names("--now", "2026-11-30T11:00:00Z") & judged == {"expired_answer"}

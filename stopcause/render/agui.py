@@ -244,14 +244,19 @@ def _due(wait: OpenLine, now: datetime) -> str:
 
 def _findings(thread: ThreadLine, names: dict[str, str], pen: Pen) -> Iterator[str]:
     """Those of the thread and of its runs, the heaviest first; a finding of several runs once."""
-    by_finding: dict[tuple[str, str, str, str], list[str]] = {}
+    by_finding: dict[Found, list[str]] = {}
     for run in thread.runs:
         for each in run.findings:
-            by_finding.setdefault((each.level, each.side, each.name, each.meaning), []).append(names[run.run_id])
+            by_finding.setdefault(each._replace(ids=()), []).append(names[run.run_id])
     for each in thread.findings:
-        by_finding.setdefault((each.level, each.side, each.name, each.meaning), [])
-    for (level, side, name, meaning), runs in sorted(by_finding.items(), key=lambda item: _LEVELS.index(item[0][0])):
-        yield from _finding(level, side, name, f"{meaning}{_where(runs, names)}", pen)
+        by_finding.setdefault(each._replace(ids=()), [])
+    for each, runs in sorted(by_finding.items(), key=lambda item: _weight(item[0])):
+        yield from _finding(each, f"{each.meaning}{_where(runs, names)}", pen)
+
+
+def _weight(found: Found) -> tuple[int, int]:
+    """The heaviest first, and of those what one side has to see to together."""
+    return _LEVELS.index(found.level), _SIDES.index(found.side)
 
 
 def _where(runs: Sequence[str], names: dict[str, str]) -> str:
@@ -264,12 +269,13 @@ def _where(runs: Sequence[str], names: dict[str, str]) -> str:
 
 
 _LEVELS = ("MUST", "SHOULD", "WARN", "NOTE")
+_SIDES = ("producer", "consumer", "auditor")
 
 
-def _finding(level: str, side: str, name: str, says: str, pen: Pen) -> Iterator[str]:
-    first, *more = paragraph("", f"{name}: {says}", _INDENT + 17)
-    head = f"  {level:<7}{side:<10}"
-    marked = head.replace(level, pen.bold(level), 1) if level == "MUST" else head
+def _finding(found: Found, says: str, pen: Pen) -> Iterator[str]:
+    first, *more = paragraph("", f"{found.rule} {found.name}: {says}", _INDENT + 17)
+    head = f"  {found.level:<7}{found.side:<10}"
+    marked = head.replace(found.level, pen.bold(found.level), 1) if found.level == "MUST" else head
     yield marked + first[_INDENT + 17 :]
     yield from more
 
@@ -281,8 +287,8 @@ def check_screen(checked: Checked, pen: Pen) -> Iterator[str]:
         yield f"{pen.bold('Refused')}: {of}. Do not send it."
     else:
         yield f"May be sent: {of}, {count(checked.answers, 'answer')}."
-    for each in sorted(checked.findings, key=lambda found: _LEVELS.index(found.level)):
+    for each in sorted(checked.findings, key=_weight):
         about = f" ({', '.join(each.ids)})" if each.ids else ""
-        yield from _finding(each.level, each.side, each.name, f"{each.meaning}{about}", pen)
+        yield from _finding(each, f"{each.meaning}{about}", pen)
     if checked.open:
         yield from paragraph("  Open", ", ".join(checked.open), _INDENT + 17)

@@ -34,13 +34,19 @@ EXAMPLES: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
     "agui audit": (
         ("agui audit stream.sse", "a captured event stream, as a server sent it"),
         ("agui audit runs.jsonl --policy policy.toml", "inputs and events, with your routes"),
+        ("agui audit stream.sse --mode spec-1.0", "what would be broken if it said that it speaks 1.0"),
         ("agui audit - < stream.sse", "standard input"),
     ),
     "agui check": (
         ("agui check runs.jsonl --input INPUT.json", "the answers that are to be sent, before they are"),
         ("agui check runs.jsonl --input INPUT.json --now 2026-11-30T08:00:00Z", "as of then: answers may be late"),
     ),
-    "rules": (("rules", "the eight cards"), ("rules -o jsonl", "the same for a program")),
+    "rules": (
+        ("rules", "the eight cards"),
+        ("rules -o jsonl", "the same for a program"),
+        ("rules --agui", "the rules of AG-UI, by the moment at which they count"),
+        ("rules --agui R71", "the whole of one"),
+    ),
     "schema": (("schema > stopcause.schema.json", "for a validator or an editor"),),
     "ingest": (
         ("ingest runs.jsonl", "a file of records, one a line"),
