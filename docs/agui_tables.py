@@ -1,20 +1,22 @@
-"""The generated parts of docs/ag-ui.md and docs/ag-ui-client.md: endings, codes, findings."""
+"""The generated parts of docs/ag-ui.md, docs/ag-ui-client.md and docs/ag-ui-rules.md: endings, codes, rules."""
 
 from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterable
 from pathlib import Path
 
 from tables import ROOT, run, table
 
-from stopcause.agui.cards import CARDS, Card
+from stopcause.agui import cards
 from stopcause.agui.endings import CAUSE_OF_CODE
-from stopcause.agui.words import Ending, Level, Mode, Side, State
+from stopcause.agui.words import Effect, Ending, Level, Mode, Section, Side, State
+from stopcause.pipeline import agui_rules
+from stopcause.render.agui_rules import RuleLine
 
 CONNECT = ROOT / "docs" / "connect"
-_BEFORE_SENDING = range(50, 66)
+_SPECIFICATION = "https://docs.ag-ui.com/spec/1.0"
+_NO_PAGES = frozenset({Section.BEFORE, Section.OURS})
 
 
 def lines(name: str) -> str:
@@ -22,33 +24,40 @@ def lines(name: str) -> str:
     return f"```python\n{(CONNECT / f'{name}.py').read_text('utf-8').rstrip()}\n```"
 
 
-def words(kind: type[Ending | Mode | State | Level | Side]) -> str:
+def words(kind: type[Effect | Ending | Mode | State | Level | Section | Side]) -> str:
     """A closed list."""
     return table(("word", "meaning"), ((f"`{word}`", word.meaning) for word in kind))
 
 
-def refused() -> str:
-    """What the guard looks for before an input is sent."""
-    return _cards(card for card in CARDS if _number(card) in _BEFORE_SENDING)
+def rules(heading: str) -> str:
+    """The rules of one moment, with the text that each is of and its two cases."""
+    group = next(each for each in agui_rules.groups() if each.heading == heading)
+    rows = (
+        (each.rule, f"`{each.finding}`", each.side, _level(each), each.meaning, *_more(each)) for each in group.lines
+    )
+    return table(("rule", "finding", "whose", "how much", "what it is", "stands in", "verdict", "cases"), rows)
 
 
-def found() -> str:
-    """What is found in streams and threads."""
-    return _cards(card for card in CARDS if _number(card) not in _BEFORE_SENDING)
+def _level(line: RuleLine) -> str:
+    newest, before, _ = line.levels.values()
+    return newest if before == newest else f"{newest}; before 1.0 {before}"
 
 
-def _number(card: Card) -> int:
-    return int(card.rule[1:])
+def _more(line: RuleLine) -> tuple[str, str, str]:
+    cases = " ".join(
+        f"[{word}](../fixtures/agui/rules/{name}.json)"
+        for word, name in (("found", line.failing), ("not", line.passing))
+    )
+    return _page(line.section), line.effect, cases
 
 
-def _cards(cards: Iterable[Card]) -> str:
-    rows = ((card.rule, f"`{card.name}`", card.side, _level(card), card.meaning) for card in cards)
-    return table(("rule", "finding", "whose", "how much", "what it is"), rows)
+def _page(section: str) -> str:
+    return section if section in _NO_PAGES else f"[{section}]({_SPECIFICATION}/{section})"
 
 
-def _level(card: Card) -> str:
-    before = f"; before 1.0 {card.before}" if card.before else ""
-    return f"{card.level}{', fatal' if card.is_fatal else ''}{before}"
+def elsewhere() -> str:
+    """The rules that no finding stands for."""
+    return table(("rule", "where it is kept"), cards.ELSEWHERE.items())
 
 
 def codes() -> str:
