@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from stopcause.agui.scene import Scene
 from stopcause.agui.values import Json
-from stopcause.agui.words import Channel, Ending
+from stopcause.agui.words import Channel, Ending, Mode
 from stopcause.receipts.vocabulary import ABORTED, StopCause
 
 _SNAPSHOTS = frozenset({"STATE_SNAPSHOT", "MESSAGES_SNAPSHOT"})
@@ -43,9 +43,12 @@ def subagent_failed_handled(scene: Scene) -> Iterable[str]:
 
 
 def no_boundary_snapshot(scene: Scene) -> Iterable[str]:
-    """State and messages stand before the RUN_FINISHED that asks (contract before 1.0, state at the boundary)."""
+    """State and messages stand before the RUN_FINISHED that asks (contract before 1.0, state at the boundary).
+
+    Of one that asks by CUSTOM events beside it no text says so.
+    """
     seen = scene.run.counts
-    asks = scene.run.ending is Ending.INTERRUPT and bool(seen)
+    asks = scene.run.ending is Ending.INTERRUPT and scene.run.mode is not Mode.LEGACY_CUSTOM and bool(seen)
     return [scene.run.run_id] if asks and not seen.keys() >= _SNAPSHOTS else []
 
 

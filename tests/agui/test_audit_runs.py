@@ -9,7 +9,7 @@ from stopcause.agui.ledger import Ledger
 from stopcause.agui.promises import adds_up
 from stopcause.agui.scene import Request
 from stopcause.agui.values import Json, RunSeen
-from stopcause.agui.words import Channel, Ending
+from stopcause.agui.words import Channel, Ending, Mode
 from stopcause.receipts.vocabulary import StopCause
 from tests.agui.seen import asked, run
 
@@ -65,6 +65,10 @@ def test_a_run_that_was_stopped_on_purpose_says_so(ending: Ending, cause: StopCa
 def test_both_snapshots_stand_before_a_question(lacking: str) -> None:
     assert found(BY_OUTCOME) == set()
     assert found(BY_OUTCOME._replace(counts={each: 1 for each in BOTH if each != lacking})) == {"NO_BOUNDARY_SNAPSHOT"}
+
+
+def test_of_a_question_beside_an_ordinary_finish_no_text_asks_for_snapshots() -> None:
+    assert found(BY_OUTCOME._replace(counts={"CUSTOM": 1}, mode=Mode.LEGACY_CUSTOM)) == set()
 
 
 @pytest.mark.parametrize(
