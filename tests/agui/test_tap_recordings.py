@@ -13,9 +13,10 @@ import httpx
 import pytest
 
 from stopcause.agui import told
-from stopcause.agui.inputs import read_input
+from stopcause.agui.given import read_given
 from stopcause.agui.ledger import Ledger
 from stopcause.agui.lifecycle import Watch
+from stopcause.agui.scene import Request
 from stopcause.agui.tap_asgi import AguiMiddleware
 from stopcause.agui.tap_httpx import AguiTransport
 from stopcause.agui.values import Begun
@@ -64,14 +65,15 @@ def _as_recorded(exchanges: Sequence[Mapping[str, Json]], *, is_home: bool) -> l
             agent=AGENT, lease_s=now.lease_s, route_of=now.route_of, process=process.identity() if is_home else None
         )
     for each in exchanges:
-        moment = datetime.now(UTC)
-        watch = Watch(read_input(each["input"]), http_status=each.get("http_status"))
+        moment, given = datetime.now(UTC), read_given(each["input"])
+        assert given is not None
+        watch, request = Watch(given.input, http_status=each.get("http_status")), Request(given.payloads)
         seen = [run for event in each["events"] for run in watch.take(event, moment)]
         for run in (*seen, *watch.close(moment)):
             if isinstance(run, Begun):
-                drafts += told.begun_records(run, ledger.begun(run), source)
+                drafts += told.begun_records(run, ledger.begun(run, request), source)
             else:
-                drafts += told.ended_records(run, ledger.ended(run), source)
+                drafts += told.ended_records(run, ledger.ended(run, request), source)
     return _lines([line for draft in drafts if (line := mending.line_of(draft)) is not None])
 
 
