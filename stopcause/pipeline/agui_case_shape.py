@@ -10,6 +10,7 @@ from collections.abc import Callable
 from stopcause.agui.words import Mode
 from stopcause.pipeline.case_fields import Fields
 
+UNREADABLE = "unreadable"  # what may be wrong with the file of a guard
 _CHOICES = ("ask_again", "refuse")  # of `on_uncovered`
 
 
@@ -43,6 +44,8 @@ def _expected(fields: Fields) -> None:
 
 def _check(fields: Fields) -> None:
     fields.find("refused", bool)
+    fields.find("sent", dict)
+    fields.one_of("state", (UNREADABLE,))
     _findings(fields)
     if fields.has("now"):
         fields.time("now")

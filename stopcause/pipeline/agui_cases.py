@@ -6,8 +6,10 @@ an input that is to be sent next; and of an agent that receives one. Not here: h
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -21,6 +23,7 @@ from stopcause.classifier.verdict import VerdictName
 from stopcause.errors import InputError, PolicyError
 from stopcause.pipeline import agui, agui_case_shape, agui_check, agui_receive, cases
 from stopcause.pipeline.agui_case_repeats import repeated
+from stopcause.pipeline.agui_case_shape import UNREADABLE
 from stopcause.pipeline.case_fields import Fields
 from stopcause.render.views import AssertionResult, CaseResult
 
@@ -80,7 +83,7 @@ def check_received(case: ThreadCase) -> AssertionResult:
 def check_thread_case(case: ThreadCase, policy: Policy | None = None) -> CaseResult:
     """What is said of a case, beside what must be: of the last thread that it names, and the first thing amiss."""
     guard = ResumeGuard()
-    stream = io.BytesIO(json.dumps(case.exchanges).encode())
+    stream = io.BytesIO("\n".join(_lines(case.exchanges)).encode())
     audit = agui.audit_stream(stream, str(case.path), policy or _policy_of(case), case.now, also=guard.saw)
     wanted = case.expected["threads"][-1]
     thread = next((each for each in audit.threads if each.thread_id == wanted.get("thread_id")), None)
@@ -101,6 +104,15 @@ def check_thread_case(case: ThreadCase, policy: Policy | None = None) -> CaseRes
         stop_cause=None,
         fault=fault,
     )
+
+
+def _lines(exchanges: Iterable[Any]) -> Iterator[str]:
+    """As NDJSON, an event a line: what no reader keeps of it is passed over by itself."""
+    for exchange in exchanges:
+        events = exchange.get("events") if isinstance(exchange, dict) else None
+        lines = events if isinstance(events, list) else ()
+        yield json.dumps({**exchange, "events": []} if lines else exchange)
+        yield from map(json.dumps, lines)
 
 
 def _policy_of(case: ThreadCase) -> Policy:
@@ -160,8 +172,23 @@ def _thread_faults(wanted: Iterable[Mapping[str, Any]], audit: agui.Audit) -> It
 
 def _check_faults(wanted: Mapping[str, Any], case: ThreadCase, guard: ResumeGuard) -> Iterator[str]:
     now = Fields(wanted, case.path, "check.").time("now") if "now" in wanted else case.now
-    check = agui_check.check_input(guard, wanted.get("input"), now).check
+    with _as_it_stands(wanted, guard) as guard_then:
+        check = agui_check.check_input(guard_then, wanted.get("input"), now).check
     if check.refused is not wanted.get("refused", check.refused):
         yield f"the guard {'refuses' if check.refused else 'passes'} the input"
     for fault in agui_receive.finding_faults(wanted, check.findings):
         yield f"the guard: {fault}"
+
+
+@contextlib.contextmanager
+def _as_it_stands(wanted: Mapping[str, Any], guard: ResumeGuard) -> Iterator[ResumeGuard]:
+    """The guard at that moment: with answers under way, or with a file that is none of its own."""
+    if wanted.get("sent") is not None:
+        guard.sent(wanted["sent"])
+    if wanted.get("state") != UNREADABLE:
+        yield guard
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "guard.db"
+        file.write_bytes(b"none of its files")
+        yield ResumeGuard(file)

@@ -84,6 +84,8 @@ RECEIVED_SHAPE = {"receive": {"asked": [{"id": "i-1"}], "input": {}, "expected":
         (SENT_SHAPE, "expected.absent"),
         (SENT_SHAPE, "check.findings"),
         (SENT_SHAPE, "check.refused"),
+        (SENT_SHAPE, "check.sent"),
+        (SENT_SHAPE, "check.state"),
         (SENT_SHAPE, "check.now"),
         (RECEIVED_SHAPE, "receive.asked"),
         (RECEIVED_SHAPE, "receive.asked.0.id"),
