@@ -84,7 +84,8 @@ def asked_in(events: list[Mapping[str, Json]]) -> list[str]:
     """What a run asks, by its outcome, else by the events from before there were outcomes."""
     outcome = (events[-1].get("outcome") if events else None) or {}
     told = [each["id"] for each in outcome.get("interrupts", ())]
-    return told or [each["rawEvent"]["id"] for each in events if each.get("name") == "on_interrupt"]
+    raw = [each.get("rawEvent", {}) for each in events if each.get("name") == "on_interrupt"]
+    return told or [each["id"] for each in raw if "id" in each]
 
 
 def _entry(interrupt_id: str, answer: Json) -> dict[str, Json]:

@@ -132,6 +132,18 @@ def test_until_it_is_answered_it_waits_for_somebody(example: Example, configurat
     assert [len(each.open) for each in audit.threads] == [len(example.calls)]
 
 
+def test_without_raw_events_what_is_asked_by_events_has_no_id_and_can_be_answered_all_the_same() -> None:
+    """It goes by its call; several of them at once nobody could answer."""
+    with serving(clerk("send", emit_raw_events=False)) as client:
+        client.send("r1")
+        assert client.asked == []
+        client.answer_as_before("r2", YES)
+        audit = client.audited()
+    assert [each.id for each in audit.runs[0].run.interrupts] == ["tc-1"]
+    assert verdicts(audit) == {"r1": ("WAITING", "answered"), "r2": ("FALSE_COMPLETE", "no_contract")}
+    assert len(done) == 1
+
+
 def verdicts(audit: Audit) -> dict[str, tuple[str | None, str]]:
     """On each run."""
     return {each.run.run_id: (each.verdict.verdict, each.verdict.reason) for each in audit.runs if each.verdict}
