@@ -7,11 +7,12 @@ import threading
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stopcause.agui import told
 from stopcause.agui.guard_state import GuardState, StateError
 from stopcause.agui.ids import safe
+from stopcause.agui.integration import integration
 from stopcause.agui.ledger import Ledger
 from stopcause.agui.scene import NO_REQUEST, Request
 from stopcause.agui.tap_faults import failed, once
@@ -38,6 +39,7 @@ class Tap:
         agent: What the agent is called.
         guard: The consumer's. What it knows of a thread is what is known here.
         threads: A file that keeps what threads wait for; without it, or a guard, this process's memory does.
+        integration: What stands between the agent and AG-UI: a package, or `package@version`.
         is_home: Whether the runs live in this process: then its end is theirs.
     """
 
@@ -47,9 +49,11 @@ class Tap:
         *,
         guard: ResumeGuard | None = None,
         threads: str | Path | None = None,
+        integration: str | None = None,
         is_home: bool = False,
     ) -> None:
         self.agent, self.guard, self.threads, self.is_home = agent, guard, threads, is_home
+        self.integration = integration
         self._ledger = Ledger()
         self._state = None if threads is None else GuardState(Path(threads))
         self._tries: dict[tuple[str, str], int] = {}
@@ -57,8 +61,13 @@ class Tap:
 
     def __reduce__(self) -> tuple[Callable[[], Tap], tuple[()]]:
         """A copy has eyes of its own: it knows nothing of what this one saw."""
-        made = functools.partial(Tap, self.agent, guard=self.guard, threads=self.threads, is_home=self.is_home)
-        return made, ()
+        seen = functools.partial(Tap, self.agent, guard=self.guard, threads=self.threads)
+        return functools.partial(seen, integration=self.integration, is_home=self.is_home), ()
+
+    @functools.cached_property
+    def _framework(self) -> dict[str, Any]:
+        """Looked up at the first run: by then the integration is loaded."""
+        return integration(self.integration, is_here=self.is_home)
 
     def passage(self) -> Passage | None:
         """One request and its response; None where nobody wants to know of it."""
@@ -135,7 +144,8 @@ class Tap:
     def _tell(self, run: Begun | RunSeen, drafts: list[told.Draft], *, is_receipt: bool = False) -> None:
         if run.run_id == UNNAMED:  # nobody could find it, and all such would be one
             return
-        for draft in drafts if self._tries else ():
+        for draft in drafts:
+            draft.update(self._framework)
             if tries := self._tries.get((run.thread_id, draft["run_id"])):
                 draft["attempt"] = tries + 1
         capture.tell(drafts, is_receipt=is_receipt)

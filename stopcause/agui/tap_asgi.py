@@ -38,14 +38,22 @@ class AguiMiddleware:
         paths: Patterns of the paths to watch, as `/agents/*`; without them all are.
         threads: A file for what the threads of this agent wait for, so that a restart, or another worker, knows which
             run an answer takes up. One for each agent: two may have threads of one name.
+        integration: The package that speaks AG-UI for the agent, as `ag-ui-langgraph` or `ag-ui-langgraph@0.0.47`;
+            without it the one that is loaded, where only one known is.
     """
 
     def __init__(
-        self, app: App, agent: str | None = None, *, paths: Iterable[str] = (), threads: str | Path | None = None
+        self,
+        app: App,
+        agent: str | None = None,
+        *,
+        paths: Iterable[str] = (),
+        threads: str | Path | None = None,
+        integration: str | None = None,
     ) -> None:
         self.app = app
         self._paths = (paths,) if isinstance(paths, str) else tuple(paths)
-        self._tap = Tap(agent, threads=threads, is_home=True)
+        self._tap = Tap(agent, threads=threads, integration=integration, is_home=True)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """One connection."""

@@ -44,16 +44,22 @@ class AguiTransport(httpx.BaseTransport):
         inner: What sends; `httpx.HTTPTransport()` without it.
         agent: What the agent is called in the receipts.
         guard: What has to agree before an input is sent.
+        integration: The package that speaks AG-UI for the agent, with its version: `ag-ui-langgraph@0.0.47`.
 
     Raises:
         ConfigurationError: That is no guard.
     """
 
     def __init__(
-        self, inner: httpx.BaseTransport | None = None, *, agent: str | None = None, guard: ResumeGuard | None = None
+        self,
+        inner: httpx.BaseTransport | None = None,
+        *,
+        agent: str | None = None,
+        guard: ResumeGuard | None = None,
+        integration: str | None = None,
     ) -> None:
         self._inner = inner or httpx.HTTPTransport()
-        self._tap = Tap(agent, guard=_checked(guard))
+        self._tap = Tap(agent, guard=_checked(guard), integration=integration)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         """As the inner one's.
@@ -94,9 +100,10 @@ class AsyncAguiTransport(httpx.AsyncBaseTransport):
         *,
         agent: str | None = None,
         guard: ResumeGuard | None = None,
+        integration: str | None = None,
     ) -> None:
         self._inner = inner or httpx.AsyncHTTPTransport()
-        self._tap = Tap(agent, guard=_checked(guard))
+        self._tap = Tap(agent, guard=_checked(guard), integration=integration)
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """As the inner one's.

@@ -64,6 +64,16 @@ def test_what_the_program_said_once_stands_in_the_records(receipts: Recorded) ->
     assert (start["lease_s"], start["process"]) == (300.0, process.identity())
 
 
+def test_the_integration_stands_in_every_record_as_its_framework(receipts: Recorded) -> None:
+    passage = Tap(AGENT, integration="ag-ui-langgraph@0.0.47").passage()
+    assert passage is not None
+    passage.asked(_BODY)
+    passage.answered(200, SSE, "")
+    passage.passed(sse([started(), finished()]))
+    named = [(line["framework"], line["framework_version"]) for line in _told(receipts)]
+    assert named == [("ag-ui-langgraph", "0.0.47")] * 2
+
+
 def test_a_run_that_lives_elsewhere_has_no_process_here(receipts: Recorded) -> None:
     _passage(is_home=False).passed(sse([started()]))
     assert "process" not in _told(receipts)[0]

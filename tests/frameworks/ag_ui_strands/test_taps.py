@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,8 @@ STORIES: dict[str, tuple[Story, dict[str, tuple[str, str]]]] = {
 
 @pytest.mark.parametrize(("story", "expected"), STORIES.values(), ids=STORIES)
 def test_both_taps_tell_the_same_and_it_is_judged_rightly(story: Story, expected: dict[str, tuple[str, str]]) -> None:
-    here = _told(lambda app: [(story, serving(app, AguiTransport(agent="clerk")))])
+    there_is = f"ag_ui_strands@{metadata.version('ag_ui_strands')}"  # the agent's side sees it in its process
+    here = _told(lambda app: [(story, serving(app, AguiTransport(agent="clerk", integration=there_is)))])
     there = _told(lambda app: [(story, serving(AguiMiddleware(app, "clerk")))])
     assert _lasting(here) == _lasting(there)
     assert _verdicts(here) == _verdicts(there) == expected
