@@ -24,6 +24,7 @@ Json = Any
 Serving = AbstractContextManager[tuple[Client, Counted]]
 Story = Callable[[Client], object]
 Parts = Iterator[tuple[Story, Serving]]
+SERVED = f"ag_ui_strands@{metadata.version('ag_ui_strands')}"  # which the agent's side sees in its process
 _ROUTE = {"owner": "team:treasury", "due_s": 600}
 _OF_THE_MOMENT = frozenset({"record_id", "at", "seq", "started_at", "duration_s", "requested_at", "decided_at"})
 _OF_THE_MOMENT |= {"deadline", "last_at", "process"}
@@ -69,8 +70,7 @@ STORIES: dict[str, tuple[Story, dict[str, tuple[str, str]]]] = {
 
 @pytest.mark.parametrize(("story", "expected"), STORIES.values(), ids=STORIES)
 def test_both_taps_tell_the_same_and_it_is_judged_rightly(story: Story, expected: dict[str, tuple[str, str]]) -> None:
-    there_is = f"ag_ui_strands@{metadata.version('ag_ui_strands')}"  # the agent's side sees it in its process
-    here = _told(lambda app: [(story, serving(app, AguiTransport(agent="clerk", integration=there_is)))])
+    here = _told(lambda app: [(story, serving(app, AguiTransport(agent="clerk", integration=SERVED)))])
     there = _told(lambda app: [(story, serving(AguiMiddleware(app, "clerk")))])
     assert _lasting(here) == _lasting(there)
     assert _verdicts(here) == _verdicts(there) == expected
@@ -81,7 +81,7 @@ def test_what_a_guard_or_a_file_keeps_is_told_after_a_restart_too(tmp_path: Path
 
     def with_guards(app: App) -> Parts:
         for part in (_asks, _answers):
-            yield part, serving(app, AguiTransport(agent="clerk", guard=ResumeGuard(tmp_path / "guard.db")))
+            yield part, serving(app, AguiTransport(agent="clerk", guard=ResumeGuard(tmp_path / "guard.db"), integration=SERVED))
 
     def with_files(app: App) -> Parts:
         for part in (_asks, _answers):
