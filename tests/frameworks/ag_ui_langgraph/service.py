@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Annotated, Any
 
+import httpx
 from ag_ui_langgraph import LangGraphAgent, add_langgraph_fastapi_endpoint
 from fastapi import FastAPI
 from langchain.agents import create_agent
@@ -22,9 +24,12 @@ from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command, interrupt
 
 from stopcause.agui.tap_asgi import App
+from tests.agui.recorded import Client, talking
 
 Json = Any
 MARK = "canary-7f3a"
+YES: Json = {"approved": True, "note": MARK}
+NO: Json = {"approved": False, "note": MARK}
 LONG_AGO, NOT_YET = "2020-01-01T00:00:00Z", "2099-01-01T00:00:00Z"
 
 # By what the adapter tells that it asks. The first is what it does unasked.
@@ -151,3 +156,8 @@ def clerk(
     app: App = FastAPI()
     add_langgraph_fastapi_endpoint(app, kind(name="clerk", graph=graph, **told))
     return app
+
+
+def serving(app: App, transport: httpx.BaseTransport | None = None) -> AbstractContextManager[Client]:
+    """Its server, and a client of it."""
+    return talking(app, f"{MARK} in a prompt", transport)

@@ -15,8 +15,7 @@ from stopcause.pipeline.agui_views import audit_file_view
 from stopcause.receipts.testing import recorded
 from stopcause.render.agui import audit_objects, audit_screen
 from stopcause.render.pen import Pen
-from tests.frameworks.ag_ui_langgraph.client import serving
-from tests.frameworks.ag_ui_langgraph.service import CONFIGURATIONS, MARK, clerk
+from tests.frameworks.ag_ui_langgraph.service import CONFIGURATIONS, MARK, clerk, serving
 from tests.frameworks.ag_ui_langgraph.test_faults import EACH, Fault, told
 
 

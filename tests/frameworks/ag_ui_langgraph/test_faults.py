@@ -16,9 +16,9 @@ from stopcause.agui.guard import ResumeGuard
 from stopcause.agui.tap_httpx import AguiTransport
 from stopcause.agui.words import Side
 from stopcause.errors import ResumeRefusedError
-from tests.frameworks.ag_ui_langgraph.client import GIVES_UP, NO, YES, Client, serving
-from tests.frameworks.ag_ui_langgraph.service import CONFIGURATIONS, MARK, clerk, done
-from tests.frameworks.ag_ui_langgraph.test_trail import CONFIGURED, verdicts
+from tests.agui.recorded import GIVES_UP, Client, verdicts
+from tests.frameworks.ag_ui_langgraph.service import CONFIGURATIONS, MARK, NO, YES, clerk, done, serving
+from tests.frameworks.ag_ui_langgraph.test_trail import CONFIGURED
 
 Json = Any
 Step = Callable[[Client], object]

@@ -15,13 +15,12 @@ from langgraph.checkpoint.memory import InMemorySaver
 from stopcause.agui.findings import Finding
 from stopcause.agui.words import Side
 from stopcause.pipeline.agui import Audit
-from tests.frameworks.ag_ui_langgraph.client import YES, Client, serving
-from tests.frameworks.ag_ui_langgraph.service import CONFIGURATIONS, MARK, clerk, done
+from tests.agui.recorded import Client, plain, verdicts
+from tests.frameworks.ag_ui_langgraph.service import CONFIGURATIONS, MARK, YES, clerk, done, serving
 from tests.frameworks.ag_ui_langgraph.test_faults import BREAKS_OFF
-from tests.frameworks.ag_ui_langgraph.test_trail import CONFIGURED, verdicts
+from tests.frameworks.ag_ui_langgraph.test_trail import CONFIGURED
 
 Json = Any
-_SAME_IN_BOTH = ("type", "stepName", "toolCallName", "role", "outcome")  # of an event: the rest are ids and content
 
 _GOES_ON = [
     "RUN_STARTED", "STEP_STARTED", "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END", "TOOL_CALL_RESULT",
@@ -64,14 +63,8 @@ def _restarted(
         return events[-1], client.audited()
 
 
-def _shape(events: list[dict[str, Json]]) -> list[tuple[Json, ...]]:
-    """A stream without ids, content and snapshots, of which it may send more or fewer."""
-    kept = [each for each in events if not each["type"].endswith("_SNAPSHOT") and each["type"] != "RAW"]
-    return [tuple(each.get(name) for name in _SAME_IN_BOTH) for each in kept]
-
-
 def _types(events: list[dict[str, Json]]) -> list[str]:
-    return [each[0] for each in _shape(events)]
+    return [each["type"] for each in plain(events)]
 
 
 def _found(audit: Audit, run_id: str) -> dict[str, Side]:
@@ -85,7 +78,7 @@ def test_one_that_kept_its_checkpoint_does_the_same_after_a_restart(configuratio
     live = _live(configuration)
     restarted, audit = _restarted(configuration, is_kept=True)
     assert _types(live) == _GOES_ON
-    assert _shape(restarted) == _shape(live)
+    assert plain(restarted) == plain(live)
     assert done == [f"{MARK} send"] * 2
     assert verdicts(audit) == {"r1": ("WAITING", "answered"), "r2": ("FALSE_COMPLETE", "no_contract")}
 

@@ -16,10 +16,9 @@ from stopcause.agui.tap_asgi import AguiMiddleware, App
 from stopcause.agui.tap_httpx import AguiTransport
 from stopcause.classifier import engine
 from stopcause.classifier.policy import DEFAULT_POLICY
-from stopcause.pipeline.agui import Audit
 from stopcause.receipts.testing import recorded
-from tests.frameworks.ag_ui_langgraph.client import GIVES_UP, NO, YES, Client, serving
-from tests.frameworks.ag_ui_langgraph.service import CONFIGURATIONS, MARK, ById, clerk, done
+from tests.agui.recorded import GIVES_UP, Client, verdicts
+from tests.frameworks.ag_ui_langgraph.service import CONFIGURATIONS, MARK, NO, YES, ById, clerk, done, serving
 
 Json = Any
 
@@ -142,8 +141,3 @@ def test_without_raw_events_what_is_asked_by_events_has_no_id_and_can_be_answere
     assert [each.id for each in audit.runs[0].run.interrupts] == ["tc-1"]
     assert verdicts(audit) == {"r1": ("WAITING", "answered"), "r2": ("FALSE_COMPLETE", "no_contract")}
     assert len(done) == 1
-
-
-def verdicts(audit: Audit) -> dict[str, tuple[str | None, str]]:
-    """On each run."""
-    return {each.run.run_id: (each.verdict.verdict, each.verdict.reason) for each in audit.runs if each.verdict}
