@@ -23,7 +23,7 @@ check: .venv/ready ai-sdk/node_modules/ready .envs/duckdb15/ready .envs/rotel/re
 	ruff check .
 	mypy
 	lint-imports --no-logo
-	cog --check README.md fixtures/README.md docs/*.md docs/frameworks/*.md
+	cog --check README.md fixtures/README.md docs/*.md docs/frameworks/*.md stopcause/store/reports/agui-rules.sql
 	THOROUGH=1 pytest -q -n auto --dist worksteal
 	cd ai-sdk && npm run lint --silent && npm run types --silent && npm test --silent && npm run test:long --silent
 	bash tests/frameworks/run.sh
@@ -31,7 +31,7 @@ check: .venv/ready ai-sdk/node_modules/ready .envs/duckdb15/ready .envs/rotel/re
 	bash tests/npm.sh
 
 docs: .venv/ready  ## write the generated parts of README and docs anew
-	cog -r README.md fixtures/README.md docs/*.md docs/frameworks/*.md
+	cog -r README.md fixtures/README.md docs/*.md docs/frameworks/*.md stopcause/store/reports/agui-rules.sql
 
 bench: .venv/ready ai-sdk/node_modules/ready $(patsubst requirements/bench/%.txt,.envs/bench-%/ready,$(wildcard requirements/bench/*.txt))  ## print the figures of the design's numbers table
 	python -m bench.run

@@ -55,6 +55,23 @@ def _page(section: str) -> str:
     return section if section in _NO_PAGES else f"[{section}]({_SPECIFICATION}/{section})"
 
 
+def broken_rules() -> str:
+    """Those that weigh something in one of the contracts, as the rows of a report's own table."""
+    rows = (
+        (
+            card.name.lower(),
+            card.rule,
+            card.name,
+            card.side,
+            card.level_in(Mode.SPEC),
+            card.level_in(Mode.LEGACY_OUTCOME),
+        )
+        for card in cards.CARDS
+        if {card.level_in(mode) for mode in Mode} != {Level.NOTE}
+    )
+    return ",\n".join(f"    ({', '.join(map(repr, map(str, row)))})" for row in rows)
+
+
 def elsewhere() -> str:
     """The rules that no finding stands for."""
     return table(("rule", "where it is kept"), cards.ELSEWHERE.items())

@@ -10,6 +10,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
+from stopcause.agui.cards import CARDS
+from stopcause.agui.words import Level, Mode
 from stopcause.store.rows import StoredWait, VerdictRow
 from tests.support.verdict_rows import NOW
 
@@ -249,6 +251,24 @@ def uncertain_by_hook(rows: Rows, asked: Asked) -> Expected:
     return sorted(made, key=lambda each: (-each[4], -each[2], last(each[0]), last(each[1])))
 
 
+def agui_rules(rows: Rows, asked: Asked) -> Expected:
+    made: Expected = []
+    seen = [row for row in chosen(rows, asked) if row.adapter == "stopcause.agui"]
+    for (name, version), found in piles(seen, lambda row: (row.framework or "ag-ui", row.framework_version)).items():
+        for card in CARDS:
+            if all(card.level_in(mode) is Level.NOTE for mode in Mode):
+                continue
+            broke = [row for row in found if card.name in {each.partition("=")[0].upper() for each in row.findings}]
+            if broke:
+                newest = max(broke, key=lambda row: (row.last_at, row.run_id))
+                levels = card.level_in(Mode.SPEC), card.level_in(Mode.LEGACY_OUTCOME)
+                told = (card.rule, card.name, str(card.side), *map(str, levels))
+                share = len(broke) / len(found)
+                made.append((name, version, *told, len(broke), share, newest.last_at, newest.run_id))
+    weights = [str(level) for level in Level]
+    return sorted(made, key=lambda each: (weights.index(each[5]), -each[7], each[0], last(each[1]), each[3]))
+
+
 def limits(rows: Rows, asked: Asked) -> Expected:
     shares: dict[tuple[str | None, str], list[tuple[float | None, bool]]] = defaultdict(list)
     for row in chosen(rows, asked):
@@ -345,6 +365,7 @@ def new_groups(rows: Rows, asked: Asked, version: str = "newest") -> Expected:
 
 
 BY_HAND: Mapping[str, Callable[[Rows, Asked], Expected]] = {
+    "agui-rules": agui_rules,
     "attention": attention,
     "costs": costs,
     "false-completion": false_completion,

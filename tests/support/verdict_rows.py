@@ -43,6 +43,15 @@ _ENDS: tuple[tuple[str | None, str, str | None, str | None], ...] = (
     (None, "running", None, None),
 )
 _WEIGHTS = (30, 6, 14, 8, 2, 3, 5, 3, 2, 1, 4, 2, 1, 3, 2, 2, 1, 5, 3, 3)
+_FRAMEWORKS = (("ag-ui-langgraph", "0.0.47"), ("ag_ui_strands", "1.0.2"), ("ag-ui", None), (None, None))
+_BROKEN = (
+    "uncovered=i-1",
+    "uncovered=i-2",
+    "action_without_answer=i-1",
+    "bad_answer_swallowed=i-3",
+    "late_error",
+    "odd",
+)
 _CLOSED = ("executed", "passed", "answered", "denied", "withdrawn", "expired", "over", "aborted")
 _NOTHING: dict[str, Any] = dict.fromkeys(VerdictRow._fields)
 _SAID: dict[str, Any] = {
@@ -102,8 +111,9 @@ def _run(draw: random.Random, number: int, *, changes: bool) -> list[VerdictRow]
         "environment": draw.choice(_ENVIRONMENTS),
         "last_at": opened + timedelta(seconds=draw.randrange(900)),  # of all attempts: the newest record is one
         "service": None if agent in (None, "agent-3") else f"service-{agent[-1]}",
-        "adapter": draw.choice(("langgraph", "ai-sdk", None)),
+        "adapter": draw.choice(("langgraph", "ai-sdk", "stopcause.agui", "stopcause.agui", None)),
         "adapter_version": draw.choice(("0.3.2", "0.4.0")),
+        **dict(zip(("framework", "framework_version"), draw.choice(_FRAMEWORKS), strict=True)),
         "owner": None if agent in (None, "agent-4") else f"team:{agent[-1]}",
         "stage": "enforce" if agent in ("agent-0", "agent-1", "=cmd") else "observe",
         "has_on_bound": agent == "agent-0",
@@ -159,11 +169,18 @@ def _ended(draw: random.Random, known: dict[str, Any], opened: datetime) -> Verd
         contract="outcome" if detail == "outcome" else None,
         fingerprint=_fingerprint(verdict, reason, cause, detail, known["agent"], known["environment"]),
         missing=tuple(dict.fromkeys(word for wait in waits for word in wait.missing)),
-        findings=("unbounded",) if draw.random() < 0.2 else ("recovered_tool_errors=4",) * draw.randrange(2),
+        findings=_findings(draw, known["adapter"]),
         stopped_at=stopped,
         waits=waits,
         **_uses(draw),
     )
+
+
+def _findings(draw: random.Random, adapter: str | None) -> tuple[str, ...]:
+    """Of a rule of AG-UI several in one run, and such as weigh nothing."""
+    if adapter == "stopcause.agui" and draw.random() < 0.5:
+        return tuple(draw.choices(_BROKEN, k=draw.randrange(1, 4)))
+    return ("unbounded",) if draw.random() < 0.2 else ("recovered_tool_errors=4",) * draw.randrange(2)
 
 
 def _uses(draw: random.Random) -> dict[str, Any]:
