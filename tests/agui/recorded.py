@@ -33,15 +33,16 @@ class Client:
         asked: The ids of what the last run that asked asks.
     """
 
-    def __init__(self, url: str, prompt: str, transport: httpx.BaseTransport | None = None) -> None:
+    def __init__(self, url: str, prompt: str, transport: httpx.BaseTransport | None = None, **always: Json) -> None:
         self._http = httpx.Client(base_url=url, transport=transport or httpx.HTTPTransport(), timeout=30)
+        self._always = always  # in each of its inputs
         self._talk = Conversation([{"id": "u-1", "role": "user", "content": prompt}])
         self.exchanges: list[dict[str, Json]] = []
         self.asked: list[str] = []
 
     def send(self, run_id: str, **more: Json) -> list[dict[str, Json]]:
         """One run; its events, as far as they came."""
-        given = input_of(run_id, **{"messages": self._talk.messages, "state": self._talk.state, **more})
+        given = input_of(run_id, **{"messages": self._talk.messages, "state": self._talk.state, **self._always, **more})
         sent_at = datetime.now(UTC).isoformat()
         status, events = self._ask(given)
         self.exchanges.append(
@@ -145,10 +146,10 @@ def entry(interrupt_id: str, answer: Json) -> dict[str, Json]:
 
 
 @contextlib.contextmanager
-def talking(app: App, prompt: str, transport: httpx.BaseTransport | None = None) -> Iterator[Client]:
+def talking(app: App, prompt: str, transport: httpx.BaseTransport | None = None, **always: Json) -> Iterator[Client]:
     """An agent's server, and a client of it that asks for something."""
     with served(app) as url:
-        client = Client(url, prompt, transport)
+        client = Client(url, prompt, transport, **always)
         try:
             yield client
         finally:

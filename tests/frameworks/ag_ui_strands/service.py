@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 import httpx
 from ag_ui_strands import StrandsAgent, StrandsAgentConfig, ToolBehavior, create_strands_app
-from strands import Agent, tool
+from strands import Agent, ToolContext, tool
+from strands.session.file_session_manager import FileSessionManager
 
 from stopcause.agui.guard import ResumeGuard
 from stopcause.agui.tap_asgi import App, Receive, Scope, Send
 from stopcause.agui.tap_httpx import AguiTransport
+from tests.agui import recorded
 from tests.agui.tapped import input_of, served
 from tests.frameworks.strands.models import Scripted, Turn, say
 
@@ -34,6 +38,24 @@ def pay(amount: int = 1) -> str:
     """
     paid.append(amount)
     return f"{MARK}: paid {amount}"
+
+
+@tool(context=True)
+def file_report(tool_context: ToolContext) -> str:
+    """Files what it is told."""
+    told = tool_context.interrupt("quarter", reason={"question": f"{MARK}: which?"})
+    paid.append(0)
+    return f"{MARK}: filed {told}"
+
+
+class Overdue(StrandsAgent):
+    """An application that sets a time for what it asks, and that time is over. The adapter keeps it with the rest."""
+
+    def _record_pending_interrupts(self, *given: Any) -> Any:
+        outcome = super()._record_pending_interrupts(*given)
+        for interrupt in outcome.interrupts:
+            interrupt.expires_at = LONG_AGO
+        return outcome
 
 
 class Expired(StrandsAgent):
@@ -76,13 +98,34 @@ class Client:
         self._http.close()
 
 
-def clerk(kind: type[StrandsAgent] = StrandsAgent) -> App:
-    """An agent that wants to pay twice, and asks before each."""
-    asked = Turn(calls=(("pay", "tc-1", {"amount": 1}), ("pay", "tc-2", {"amount": 2})))
-    agent = Agent(model=Scripted([asked, say(f"{MARK}: done"), say("idle")]), tools=[pay], callback_handler=None)
+def clerk(
+    kind: type[StrandsAgent] = StrandsAgent,
+    calls: Sequence[str] = ("pay", "pay"),
+    *,
+    has_asked: bool = False,
+    sessions: Path | None = None,
+) -> App:
+    """An agent that wants to make these calls, and asks before each.
+
+    Args:
+        kind: Of the adapter.
+        calls: The names of its tools.
+        has_asked: In another life: its model has nothing more to do than to say so.
+        sessions: Where it keeps what it has to remember, if it does.
+    """
+    wanted = ((name, f"tc-{at}", {"amount": at} if name == "pay" else {}) for at, name in enumerate(calls, 1))
+    turns = [Turn(calls=tuple(wanted)), say(f"{MARK}: done"), say("idle")][has_asked:]
+    agent = Agent(model=Scripted(turns), tools=[pay, file_report], callback_handler=None)
     config = StrandsAgentConfig(tool_behaviors={"pay": ToolBehavior(interrupt_on_call=True)})
+    if sessions is not None:
+        config.session_manager_provider = lambda given: FileSessionManager(given.thread_id, str(sessions))
     app: App = create_strands_app(kind(agent, name="clerk", config=config), "/", cors_enabled=False)
     return app
+
+
+def recording(app: App, transport: httpx.BaseTransport | None = None) -> AbstractContextManager[recorded.Client]:
+    """The agent's server, and a client that speaks 1.0 and writes everything down."""
+    return recorded.talking(app, f"{MARK} in a prompt", transport, protocolVersion="1.0")
 
 
 @contextlib.contextmanager
@@ -97,7 +140,7 @@ def serving(app: App, transport: httpx.BaseTransport | None = None) -> Iterator[
             client.close()
 
 
-def guarded(app: App, guard: ResumeGuard) -> contextlib.AbstractContextManager[tuple[Client, Counted]]:
+def guarded(app: App, guard: ResumeGuard) -> AbstractContextManager[tuple[Client, Counted]]:
     """The same, with a guard."""
     return serving(app, AguiTransport(agent="clerk", guard=guard))
 

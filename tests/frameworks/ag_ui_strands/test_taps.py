@@ -81,7 +81,12 @@ def test_what_a_guard_or_a_file_keeps_is_told_after_a_restart_too(tmp_path: Path
 
     def with_guards(app: App) -> Parts:
         for part in (_asks, _answers):
-            yield part, serving(app, AguiTransport(agent="clerk", guard=ResumeGuard(tmp_path / "guard.db"), integration=SERVED))
+            yield (
+                part,
+                serving(
+                    app, AguiTransport(agent="clerk", guard=ResumeGuard(tmp_path / "guard.db"), integration=SERVED)
+                ),
+            )
 
     def with_files(app: App) -> Parts:
         for part in (_asks, _answers):
