@@ -19,7 +19,7 @@ from stopcause.agui import audit, audit_answers, resumes
 from stopcause.agui.findings import Finding, found
 from stopcause.agui.scene import NO_REQUEST, Request, Scene
 from stopcause.agui.turns import NOTHING_HAPPENED, Turn, Turned
-from stopcause.agui.values import NOTHING, Begun, Json, Link, RunSeen, Thread
+from stopcause.agui.values import NOTHING, Begun, Json, Link, Raised, RunSeen, Thread
 from stopcause.agui.words import UNSETTLED, Ending, State
 
 _K = TypeVar("_K")
@@ -129,9 +129,21 @@ def _trim(kept: dict[_K, _V]) -> None:
 
 
 def _start(before: Thread, run: Begun, request: Request) -> _Start:
+    before = _without_answers_of(before, run.run_id)
     matched = resumes.match(before, run.run_id, run.input, run.at)
     unfit = audit_answers.unfit(before, matched, request.payloads, run.at)
     return _Start(before, matched, run.at, unfit or NOTHING, unfit is not None, request.capabilities)
+
+
+def _without_answers_of(thread: Thread, run_id: str) -> Thread:
+    """The thread as it was when the run was asked for: a guard says that answers are sent before the run begins."""
+    if not any(each.answered_by == run_id and each.state is State.SENT for each in thread.raised):
+        return thread
+    raised = (
+        Raised(each.run_id, each.interrupt) if each.answered_by == run_id and each.state is State.SENT else each
+        for each in thread.raised
+    )
+    return thread._replace(raised=tuple(raised))
 
 
 def _with_findings(link: Link, other: Link) -> Link:
