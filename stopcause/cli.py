@@ -417,7 +417,7 @@ def _show_explained(screen: Screen, it: Explained, *, as_note: bool) -> None:
     from stopcause.render.explain import explain_note, explain_screen
 
     form = explain_note if as_note else explain_screen
-    screen.show(lambda pen: form(it, pen), lambda: [lines.verdict_object(it.verdict)])
+    screen.show(lambda pen: form(it, pen), lambda: [lines.explained_object(it)])
 
 
 cli_otlp.add_to(cli_export.export_app)

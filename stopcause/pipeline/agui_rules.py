@@ -6,9 +6,13 @@ import difflib
 from pathlib import Path
 
 from stopcause.agui.cards import BY_NAME, CARDS, Card
+from stopcause.agui.told import ADAPTER
 from stopcause.agui.words import Mode, Section
+from stopcause.classifier.fold import Run
+from stopcause.classifier.verdict import Verdict
 from stopcause.errors import InputError
 from stopcause.render.agui_rules import RuleGroup, RuleLine
+from stopcause.render.views import Breach
 from stopcause.resources import data_folder
 
 _MOMENTS = (  # up to which rule, and what these are about
@@ -46,6 +50,19 @@ def lines_of(name: str) -> tuple[RuleLine, ...]:
         hint = f"did you mean {' or '.join(near)}?" if near else "`rules --agui` lists them"
         raise InputError(f"{name}: no rule of AG-UI; {hint}")
     return tuple(map(line, found))
+
+
+def breaches(run: Run, verdict: Verdict) -> dict[str, Breach]:
+    """The rules that findings of a run are of, by their codes; none where it did not come by AG-UI."""
+    if not any(each.adapter == ADAPTER for records in run.attempts.values() for each in records):
+        return {}
+    found = ((each.code, BY_NAME.get(each.code.upper())) for each in verdict.findings)
+    return {code: Breach(card.rule, card.side, _weight(card)) for code, card in found if card is not None}
+
+
+def _weight(card: Card) -> str:
+    before = card.level_in(Mode.LEGACY_OUTCOME)
+    return card.level if before is card.level else f"{card.level}, before 1.0 {before}"
 
 
 def case_path(card: RuleLine) -> Path:

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 
 from stopcause.classifier.verdict import VerdictName
 from stopcause.errors import NotFoundError
-from stopcause.pipeline import groups, triage
+from stopcause.pipeline import agui_rules, groups, triage
 from stopcause.pipeline.groups import DAY_ONE, Asked, Facts, Found, Rate
 from stopcause.pipeline.keeper import Keeper
 from stopcause.pipeline.triage import Standing
@@ -273,7 +273,8 @@ def explained(keeper: Keeper, name: str, now: datetime) -> Explained:
     detail = keeper.detail(run_id, now)
     history = [_revision(each) for each in detail.history if each.attempt == detail.facts.attempt]
     note = _note(keeper, detail.verdict.group, now, always=by_group)
-    return Explained(detail.run, detail.facts, detail.verdict, history, note)
+    breaches = agui_rules.breaches(detail.run, detail.verdict)
+    return Explained(detail.run, detail.facts, detail.verdict, history, note, breaches)
 
 
 def _run_named(keeper: Keeper, name: str, now: datetime) -> tuple[str, bool]:

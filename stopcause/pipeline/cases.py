@@ -17,6 +17,7 @@ from stopcause.classifier.fold import Facts, Run
 from stopcause.classifier.policy import DEFAULT_POLICY, Policy, policy_from_mapping
 from stopcause.classifier.verdict import Verdict, VerdictName
 from stopcause.errors import InputError, PolicyError
+from stopcause.pipeline import agui_rules
 from stopcause.pipeline.case_fields import Fields
 from stopcause.pipeline.ingest_sources import REJECTED
 from stopcause.receipts import codec
@@ -229,14 +230,19 @@ def explain_input(given: Input, policy: Policy | None, now: datetime | None) -> 
     if given.cases:
         case = given.cases[0]
         run, _resumers, facts = situation_of(case._replace(now=now or case.now), policy)
-        return Explained(run, facts, engine.judge(facts))
+        return _explained(run, facts)
     runs = fold.group(given.records)
     if not runs:
         return None
     run = next(iter(runs.values()))
     resumers = engine.resumers_of(run, runs.values())
     facts = fold.facts_of(run, run.latest, policy or DEFAULT_POLICY, now or datetime.now(UTC), resumers)
-    return Explained(run, facts, engine.judge(facts))
+    return _explained(run, facts)
+
+
+def _explained(run: Run, facts: Facts) -> Explained:
+    verdict = engine.judge(facts)
+    return Explained(run, facts, verdict, breaches=agui_rules.breaches(run, verdict))
 
 
 def runs_in(given: Input) -> int:

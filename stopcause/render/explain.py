@@ -11,7 +11,7 @@ from stopcause.classifier import rules
 from stopcause.classifier.contradictions import void
 from stopcause.classifier.fold import Facts
 from stopcause.classifier.policy import DEFAULT_CONTRACT
-from stopcause.classifier.verdict import Missing, VerdictName
+from stopcause.classifier.verdict import Finding, Missing, VerdictName
 from stopcause.receipts import vocabulary
 from stopcause.receipts.model import Usage
 from stopcause.receipts.vocabulary import LimitKind
@@ -203,9 +203,16 @@ def _findings(it: Explained) -> list[str]:
     gone = void(it.facts)
     codes = [code for code in (gone.reason, *gone.others) if code]
     others = [each for each in it.verdict.findings if each.code not in codes]
-    found = [f"{each.code}\N{NO-BREAK SPACE}{each.where}" if each.where else each.code for each in others]
+    found = [_finding(it, each) for each in others]
     lines = hand.paragraph(f"{'':6}contradictions ", ", ".join(codes) or "none", 21)
     return lines + hand.paragraph(f"{'':6}findings", ", ".join(found), 21) if found else lines
+
+
+def _finding(it: Explained, finding: Finding) -> str:
+    """With its place; of AG-UI with the rule that it is of, and whose that is."""
+    said = f"{finding.code}\N{NO-BREAK SPACE}{finding.where}" if finding.where else finding.code
+    breach = it.breaches.get(finding.code)
+    return said if breach is None else f"{said} ({breach.rule} {breach.side} {breach.level})"
 
 
 # What to do -----------------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from stopcause.classifier import rules
 from stopcause.classifier.verdict import Verdict
 from stopcause.render.pen import utc_text
 from stopcause.render.sentences import action_of
-from stopcause.render.views import AssertionResult, CaseResult, Replay, WaitLine
+from stopcause.render.views import AssertionResult, CaseResult, Explained, Replay, WaitLine
 
 VERDICT_FIELDS = Verdict._fields
 
@@ -31,6 +31,15 @@ def verdict_object(verdict: Verdict) -> dict[str, Any]:
     """A verdict with the fields of the plan."""
     findings = [{"code": each.code, "where": each.where} for each in verdict.findings]
     return {**verdict._asdict(), "findings": findings}
+
+
+def explained_object(it: Explained) -> dict[str, Any]:
+    """The same with the rule of AG-UI that a finding is of, where it is of one: `rule`, `side` and `level`."""
+    made = verdict_object(it.verdict)
+    for each in made["findings"]:
+        if (breach := it.breaches.get(each["code"])) is not None:
+            each.update(breach._asdict())
+    return made
 
 
 def row_object(row: Mapping[str, Any]) -> dict[str, Any]:

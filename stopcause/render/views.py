@@ -5,7 +5,7 @@ They stand here, and not in `pipeline`, because an arrow points from there to he
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -279,11 +279,23 @@ class GroupNote(NamedTuple):
     differs: tuple[Difference, ...] = ()
 
 
+class Breach(NamedTuple):
+    """The rule of AG-UI that a finding is of: whose it is, and how much it weighs, in words."""
+
+    rule: str
+    side: str
+    level: str
+
+
+NO_BREACHES: Mapping[str, Breach] = {}
+
+
 class Explained(NamedTuple):
-    """A verdict with everything that it points at."""
+    """A verdict with everything that it points at. `breaches`: of its findings those of AG-UI, by their codes."""
 
     run: Run
     facts: Facts
     verdict: Verdict
     history: Sequence[Revision] = ()
     group: GroupNote | None = None
+    breaches: Mapping[str, Breach] = NO_BREACHES
