@@ -22,7 +22,7 @@ Json = Any
 GIVES_UP = object()  # in place of an answer
 _RESTATED = frozenset({"RAW", "STATE_SNAPSHOT", "MESSAGES_SNAPSHOT"})
 _OF_THE_MOMENT = frozenset({"timestamp", "rawEvent", "raw_event"})
-_IDS = frozenset({"id", "threadId", "runId", "messageId", "parentMessageId", "toolCallId"})
+_IDS = frozenset({"id", "threadId", "runId", "messageId", "parentMessageId", "toolCallId", "entityId"})
 
 
 class Client:
@@ -40,6 +40,11 @@ class Client:
         self.exchanges: list[dict[str, Json]] = []
         self.asked: list[str] = []
 
+    @property
+    def messages(self) -> list[dict[str, Json]]:
+        """As they have accumulated."""
+        return self._talk.messages
+
     def send(self, run_id: str, **more: Json) -> list[dict[str, Json]]:
         """One run; its events, as far as they came."""
         given = input_of(run_id, **{"messages": self._talk.messages, "state": self._talk.state, **self._always, **more})
@@ -52,9 +57,9 @@ class Client:
         self.asked = asked_in(events) or self.asked
         return events
 
-    def answer(self, run_id: str, *answers: Json) -> list[dict[str, Json]]:
+    def answer(self, run_id: str, *answers: Json, **more: Json) -> list[dict[str, Json]]:
         """One run that answers what was asked, in order."""
-        return self.send(run_id, resume=[entry(*pair) for pair in zip(self.asked, answers, strict=False)])
+        return self.send(run_id, resume=[entry(*pair) for pair in zip(self.asked, answers, strict=False)], **more)
 
     def answer_as_before(self, run_id: str, *answers: Json) -> list[dict[str, Json]]:
         """The same by the channel from before there was `resume`: one as it is, several by their ids."""

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.register_assert_rewrite("tests.agui.stories")  # it asserts, and is no test
+
 _HERE = Path(__file__).parent
 _CHOSEN = os.environ.get("STOPCAUSE_FRAMEWORK")
 
