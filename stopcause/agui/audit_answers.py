@@ -110,7 +110,12 @@ def _unknown(scene: Scene) -> list[str]:
 def resume_stale_id(scene: Scene) -> Ids:
     """That run is the most recent one that was interrupted (the same page)."""
     lost = (each.interrupt.id for each in scene.raised(scene.matched.taken) if each.state is State.LOST)
-    return [*scene.matched.stale, *lost]
+    answered = (*scene.matched.repeated, *scene.matched.changed)
+    return [*scene.matched.stale, *lost, *scene.ids(place for place in answered if not _is_of_last(scene, place))]
+
+
+def _is_of_last(scene: Scene, place: int) -> bool:
+    return scene.before.asks(scene.before.raised[place])
 
 
 def uncovered(scene: Scene) -> Ids:
@@ -131,8 +136,13 @@ def _left_open(scene: Scene) -> list[str]:
 def resume_nothing_open(scene: Scene) -> Ids:
     """A list on a run that continues none answers nothing (the same page, error handling)."""
     matched = scene.matched
-    is_idle = matched.is_unrecognised and not matched.uncovered
-    return matched.unrecognised if is_idle else _unheard(scene)
+    is_idle = matched.is_unrecognised and not matched.uncovered and not _is_under_way(scene)
+    return (*matched.stale, *_unknown(scene)) if is_idle else _unheard(scene)
+
+
+def _is_under_way(scene: Scene) -> bool:
+    """What was answered by a run that has not ended, or broke off, may still be asked for."""
+    return any(scene.before.asks(each) and each.state in UNDER_WAY for each in scene.before.raised)
 
 
 def _unheard(scene: Scene) -> Ids:
@@ -226,13 +236,14 @@ def history_lost(scene: Scene) -> Ids:
 
 def answer_changed(scene: Scene) -> Ids:
     """An answer that was taken stands: only the same may be sent again (contract before 1.0, rule 5)."""
-    return scene.ids(scene.matched.changed)
+    return scene.ids(place for place in scene.matched.changed if _is_of_last(scene, place))
 
 
 def replay(scene: Scene) -> Ids:
     """The same once more is safe (contract before 1.0, rule 5)."""
     again = [place for place, entry in scene.matched.taken.items() if _is_sent_again(scene, place, entry)]
-    return [*scene.ids((*scene.matched.repeated, *again)), *_sent_before(scene)]
+    taken = (place for place in scene.matched.repeated if _is_of_last(scene, place))
+    return [*scene.ids((*taken, *again)), *_sent_before(scene)]
 
 
 def _is_sent_again(scene: Scene, place: int, entry: Entry) -> bool:

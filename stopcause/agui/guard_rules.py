@@ -163,7 +163,8 @@ def payload_faults(interrupt: Interrupt, entry: Entry, payloads: Mapping[str, Js
 def _again(asked: Asked, matched: Matched) -> Iterator[tuple[Raised, Entry]]:
     """Answers to what was answered before, by this very run too, beside where that stands."""
     raised_before = asked.thread.raised
-    entries = {entry.id: entry for entry in asked.given.resume or asked.given.legacy_answers}
+    answers = asked.given.resume or asked.given.legacy_answers
+    entries = {entry.id: entry for entry in reversed(answers)}  # of two to one question the first counts
     retried = (place for place in matched.taken if raised_before[place].state in _UNDER_WAY)
     for place in (*matched.own, *matched.repeated, *matched.changed, *retried):
         raised = raised_before[place]
