@@ -14,11 +14,11 @@ help:  ## list the verbs
 demo: .venv/ready  ## set everything up and run the main job
 	stopcause demo
 
-test: .venv/ready ai-sdk/node_modules/ready  ## set everything up and pass the tests
+test: .venv/ready ai-sdk/node_modules/ready tests/agui_oracle/node_modules/ready  ## set everything up and pass the tests
 	pytest -q -n auto --dist worksteal -m "not framework and not kill"
 	cd ai-sdk && npm test --silent
 
-check: .venv/ready ai-sdk/node_modules/ready .envs/duckdb15/ready .envs/rotel/ready  ## what CI runs
+check: .venv/ready ai-sdk/node_modules/ready tests/agui_oracle/node_modules/ready .envs/duckdb15/ready .envs/rotel/ready  ## what CI runs
 	ruff format --check .
 	ruff check .
 	mypy
@@ -27,6 +27,7 @@ check: .venv/ready ai-sdk/node_modules/ready .envs/duckdb15/ready .envs/rotel/re
 	THOROUGH=1 pytest -q -n auto --dist worksteal
 	cd ai-sdk && npm run lint --silent && npm run types --silent && npm test --silent && npm run test:long --silent
 	bash tests/frameworks/run.sh
+	bash tests/oracle.sh
 	bash tests/wheel.sh
 	bash tests/npm.sh
 
@@ -49,9 +50,10 @@ lock: .venv/ready  ## write the pinned files anew (no change in the tree when no
 	for f in requirements/frameworks/*.in; do $(FRAMEWORK) $$f -o $${f%.in}-newest.txt; done
 	for f in requirements/frameworks/*.in; do $(FRAMEWORK) --resolution lowest-direct $$f -o $${f%.in}-oldest.txt; done
 	cd ai-sdk && npm install --package-lock-only --silent
+	cd tests/agui_oracle && npm install --package-lock-only --silent
 
 clean:  ## remove everything that make made
-	rm -rf .venv .envs ai-sdk/node_modules dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .coverage
+	rm -rf .venv .envs ai-sdk/node_modules tests/agui_oracle/node_modules dist .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .coverage
 
 .venv/ready: requirements/dev.txt pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "needs Python 3.11 or newer: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
@@ -62,8 +64,8 @@ clean:  ## remove everything that make made
 	@touch $@
 
 # Node and npm come with the development packages, so a machine needs neither. Nothing of it runs when it is installed.
-ai-sdk/node_modules/ready: ai-sdk/package-lock.json | .venv/ready
-	cd ai-sdk && npm ci --ignore-scripts --loglevel=error
+%/node_modules/ready: %/package-lock.json | .venv/ready
+	cd $* && npm ci --ignore-scripts --loglevel=error
 	@touch $@
 
 # An older reader of our snapshots, a receiver of our OTLP. Only `make check` needs them.

@@ -10,14 +10,13 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, ClassVar, NamedTuple
 
-from stopcause.agui import interrupts, items
+from stopcause.agui import interrupts, items, shapes
 from stopcause.agui.chunks import FORMS, Chunks
 from stopcause.agui.findings import MOST_IDS
 from stopcause.agui.ids import key_of, name_of
 from stopcause.agui.items import ACTIVITY, CALL, MESSAGE, MOST, REASONING, SPAN, Items
 from stopcause.agui.modes import Declared
 from stopcause.agui.shapes import EVENTS, SUSPENDED, Shape, faults, is_fit, shortened
-from stopcause.agui.shapes import MESSAGE as A_MESSAGE
 from stopcause.agui.times import read_timestamp
 from stopcause.agui.values import NOTHING, Input, Interrupt, Json, Result, Usage
 from stopcause.agui.words import Ending
@@ -188,7 +187,7 @@ class Course:
             self.has_output = True
 
     def _reasoning_starts(self, event: Event) -> None:
-        if self.declared.is_there and event.get("role") != "reasoning":  # before 1.0 it was called the assistant's
+        if self.declared.is_there and event.get("role") != "reasoning":
             self.blame("MALFORMED", "REASONING_MESSAGE_START.role")
         self.items.open(REASONING, event["messageId"], event.get("subagentRunId"))
 
@@ -235,21 +234,34 @@ class Course:
     def _messages(self, event: Event) -> None:
         for message in event["messages"]:
             if isinstance(message, dict):
-                if self.is_sound(message, A_MESSAGE, "message"):
-                    self._restate(shortened(message, A_MESSAGE), is_final=True)
-                    self._result_in_snapshot(shortened(message, A_MESSAGE))
+                if self._is_sound_message(message):
+                    self._restate(shortened(message, shapes.MESSAGE), is_final=True)
+                    self._result_in_snapshot(shortened(message, shapes.MESSAGE))
             else:
                 self.blame("MALFORMED", "MESSAGES_SNAPSHOT.messages")
         last = event["messages"][-1] if event["messages"] else None
         if isinstance(last, dict) and last.get("role") == "assistant" and last.get("content"):
             self.has_output = True
 
+    def _is_sound_message(self, message: Event) -> bool:
+        """By its role; of one that nobody knows only what every message has is asked."""
+        role = message.get("role")
+        shape = shapes.MESSAGES.get(role, shapes.MESSAGE) if isinstance(role, str) else shapes.MESSAGE
+        if not self.is_sound(message, shape, "message"):
+            return False
+        calls = message.get("toolCalls") if role == "assistant" else None
+        return all(self._is_sound_call(each) for each in calls or ())
+
+    def _is_sound_call(self, call: Event) -> bool:
+        fits = self.is_sound(call, shapes.CALL, "toolCall")
+        return fits and self.is_sound(call["function"], shapes.FUNCTION, "toolCall.function")
+
     def restate_all(self, echo: Json) -> None:
         """The input as RUN_STARTED echoes it: history, which says whose a message is where nothing else does."""
         messages = echo.get("messages") if isinstance(echo, dict) else None
         for message in messages if isinstance(messages, list) else ():
-            if isinstance(message, dict) and is_fit(message, A_MESSAGE):
-                self._restate(shortened(message, A_MESSAGE), is_final=False)
+            if isinstance(message, dict) and is_fit(message, shapes.MESSAGE):
+                self._restate(shortened(message, shapes.MESSAGE), is_final=False)
 
     def _restate(self, message: Event, *, is_final: bool) -> None:
         """A message that is there as a whole. Whose it is, and so its calls, it says itself."""

@@ -1,8 +1,8 @@
 """Which fields an event has to have, and of what type each described field is: tables, and the one loop over them.
 
 Source: the JSON schema of the specification 1.0 (basic/processing: a described field with a value that the schema does
-not allow is fatal; what is not described is passed over). Words of open or growing lists (roles, outcomes) are only
-asked to be strings: a word that is not known is unrecognised material, not a malformed value.
+not allow is fatal; what is not described is passed over). A word of a closed list is one of it (`words`). The types of
+events, outcomes and roles of whole messages are open lists: one that is not known is unrecognised, not malformed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Shape(NamedTuple):
     """What must be there, of which types each field is where it is there, and of which the entries of its lists are.
 
     `old_nulls` are optional fields that SDKs before 1.0 wrote as null; the reference client reads them as left out.
-    `ids` are the fields that name something that a run has.
+    `ids` are the fields that name something that a run has. `words` are closed lists.
     """
 
     required: frozenset[str]
@@ -36,6 +36,7 @@ class Shape(NamedTuple):
     entries: Mapping[str, Kinds]
     old_nulls: frozenset[str]
     ids: tuple[str, ...]
+    words: Mapping[str, frozenset[str]]
 
 
 class Fault(NamedTuple):
@@ -51,25 +52,29 @@ class Fault(NamedTuple):
 
 
 Fields = Mapping[str, Kinds]
+Words = Mapping[str, frozenset[str]]
 _ENTRIES: Fields = {
     "delta": OBJECT,
     "patch": OBJECT,
     "pendingToolCallIds": TEXT,
     "interruptIds": TEXT,
     "content": OBJECT,
+    "toolCalls": OBJECT,
 }
 _IDS = frozenset(
     {"id", "messageId", "toolCallId", "stepName", "subagentRunId", "entityId", "parentMessageId", "parentSubagentRunId"}
 )
 _NONE: Fields = {}
+_ANY_WORD: Words = {}
 
 
-def _shape(required: Fields, optional: Fields = _NONE, *, old_nulls: tuple[str, ...] = ()) -> Shape:
+def _shape(
+    required: Fields, optional: Fields = _NONE, *, old_nulls: tuple[str, ...] = (), words: Words = _ANY_WORD
+) -> Shape:
     kinds = {**required, **optional}
     entries = {name: _ENTRIES[name] for name, kind in kinds.items() if list in kind and name in _ENTRIES}
-    return Shape(
-        frozenset(required), kinds, entries, frozenset(old_nulls), tuple(name for name in kinds if name in _IDS)
-    )
+    ids = tuple(name for name in kinds if name in _IDS)
+    return Shape(frozenset(required), kinds, entries, frozenset(old_nulls), ids, words)
 
 
 # `subagentRunId` on an event that cannot have one is passed over, but for null, which the texts forbid everywhere.
@@ -81,8 +86,10 @@ _ANY_EVENT: Fields = {
 }
 
 
-def _event(required: Fields = _NONE, optional: Fields = _NONE, *, old_nulls: tuple[str, ...] = ()) -> Shape:
-    return _shape(required, {**_ANY_EVENT, **optional}, old_nulls=("rawEvent", *old_nulls))
+def _event(
+    required: Fields = _NONE, optional: Fields = _NONE, *, old_nulls: tuple[str, ...] = (), words: Words = _ANY_WORD
+) -> Shape:
+    return _shape(required, {**_ANY_EVENT, **optional}, old_nulls=("rawEvent", *old_nulls), words=words)
 
 
 _MESSAGE = {"messageId": TEXT}
@@ -90,6 +97,7 @@ _PIECE = {"messageId": TEXT, "delta": TEXT}
 _CALL = {"toolCallId": TEXT}
 _RUN = {"threadId": TEXT, "runId": TEXT}
 _SUBAGENT = {"subagentRunId": TEXT}
+_STREAMED: Words = {"role": frozenset({"developer", "system", "assistant", "user"})}  # a tool's has an event of its own
 
 EVENTS: Mapping[str, Shape] = {
     "RUN_STARTED": _event(_RUN, {"protocolVersion": TEXT, "parentRunId": TEXT, "input": OBJECT}),
@@ -97,10 +105,12 @@ EVENTS: Mapping[str, Shape] = {
     "RUN_ERROR": _event({"message": TEXT}, {"code": TEXT, "usage": LIST}),
     "STEP_STARTED": _event({"stepName": TEXT}),
     "STEP_FINISHED": _event({"stepName": TEXT}),
-    "TEXT_MESSAGE_START": _event(_MESSAGE, {"role": TEXT, "name": TEXT}),
+    "TEXT_MESSAGE_START": _event(_MESSAGE, {"role": TEXT, "name": TEXT}, words=_STREAMED),
     "TEXT_MESSAGE_CONTENT": _event(_PIECE),
     "TEXT_MESSAGE_END": _event(_MESSAGE),
-    "TEXT_MESSAGE_CHUNK": _event(optional={"messageId": TEXT, "role": TEXT, "delta": TEXT, "name": TEXT}),
+    "TEXT_MESSAGE_CHUNK": _event(
+        optional={"messageId": TEXT, "role": TEXT, "delta": TEXT, "name": TEXT}, words=_STREAMED
+    ),
     "TOOL_CALL_START": _event(
         {**_CALL, "toolCallName": TEXT}, {"parentMessageId": TEXT}, old_nulls=("parentMessageId",)
     ),
@@ -109,7 +119,11 @@ EVENTS: Mapping[str, Shape] = {
     "TOOL_CALL_CHUNK": _event(
         optional={**_CALL, "toolCallName": TEXT, "parentMessageId": TEXT, "delta": TEXT}, old_nulls=("parentMessageId",)
     ),
-    "TOOL_CALL_RESULT": _event({"messageId": TEXT, "toolCallId": TEXT, "content": CONTENT}, {"role": TEXT}),
+    "TOOL_CALL_RESULT": _event(
+        {"messageId": TEXT, "toolCallId": TEXT, "content": CONTENT},
+        {"role": TEXT},
+        words={"role": frozenset({"tool"})},
+    ),
     "STATE_SNAPSHOT": _event({"snapshot": ANYTHING}),
     "STATE_DELTA": _event({"delta": LIST}),
     "MESSAGES_SNAPSHOT": _event({"messages": LIST}),
@@ -118,12 +132,16 @@ EVENTS: Mapping[str, Shape] = {
     "RAW": _event({"event": ANYTHING}, {"source": TEXT}),
     "CUSTOM": _event({"name": TEXT, "value": ANYTHING}),
     "REASONING_START": _event(_MESSAGE),
-    "REASONING_MESSAGE_START": _event(_MESSAGE, {"role": TEXT}),
+    # Before 1.0 it was called the assistant's; since then `course` asks for the other word.
+    "REASONING_MESSAGE_START": _event(_MESSAGE, {"role": TEXT}, words={"role": frozenset({"reasoning", "assistant"})}),
     "REASONING_MESSAGE_CONTENT": _event(_PIECE),
     "REASONING_MESSAGE_END": _event(_MESSAGE),
     "REASONING_MESSAGE_CHUNK": _event(optional=_PIECE),
     "REASONING_END": _event(_MESSAGE),
-    "REASONING_ENCRYPTED_VALUE": _event({"subtype": TEXT, "entityId": TEXT, "encryptedValue": TEXT}),
+    "REASONING_ENCRYPTED_VALUE": _event(
+        {"subtype": TEXT, "entityId": TEXT, "encryptedValue": TEXT},
+        words={"subtype": frozenset({"tool-call", "message"})},
+    ),
     "SUBAGENT_STARTED": _event(
         {**_SUBAGENT, "name": TEXT},
         {"description": TEXT, "parentSubagentRunId": TEXT, "parentToolCallId": TEXT, "parentMessageId": TEXT},
@@ -162,7 +180,30 @@ USAGE = _shape(
         "cacheWriteInputTokens": WHOLE,
     },
 )
-MESSAGE = _shape({"id": TEXT, "role": TEXT}, {"subagentRunId": TEXT})
+MESSAGE = _shape({"id": TEXT, "role": TEXT}, {"subagentRunId": TEXT})  # of a role that nobody knows
+
+
+def _message(required: Fields, optional: Fields = _NONE) -> Shape:
+    more = {"subagentRunId": TEXT, "metadata": OBJECT}
+    return _shape({"id": TEXT, "role": TEXT, **required}, {**more, **optional})
+
+
+_NAMED = {"name": TEXT, "encryptedValue": TEXT}
+MESSAGES: Mapping[str, Shape] = {  # by role
+    "developer": _message({"content": TEXT}, _NAMED),
+    "system": _message({"content": TEXT}, _NAMED),
+    "assistant": _message({}, {"content": TEXT, "toolCalls": LIST, **_NAMED}),
+    "user": _message({"content": CONTENT}, _NAMED),
+    "tool": _message({"content": CONTENT, "toolCallId": TEXT}, {"error": TEXT, "encryptedValue": TEXT}),
+    "activity": _message({"activityType": TEXT, "content": OBJECT}),
+    "reasoning": _message({"content": TEXT}, {"encryptedValue": TEXT}),
+}
+CALL = _shape(
+    {"id": TEXT, "type": TEXT, "function": OBJECT},
+    {"encryptedValue": TEXT, "metadata": OBJECT},
+    words={"type": frozenset({"function"})},
+)
+FUNCTION = _shape({"name": TEXT, "arguments": TEXT})
 
 
 def is_fit(value: Mapping[str, Json], shape: Shape) -> bool:
@@ -172,6 +213,8 @@ def is_fit(value: Mapping[str, Json], shape: Shape) -> bool:
         if name in kinds and type(field) not in kinds[name]:
             return False
     if not shape.required <= value.keys():
+        return False
+    if shape.words and not all(name not in value or value[name] in words for name, words in shape.words.items()):
         return False
     return not shape.entries or all(_has_only(value.get(name), kinds) for name, kinds in shape.entries.items())
 
@@ -185,7 +228,7 @@ def faults(value: Mapping[str, Json], shape: Shape, place: str) -> Iterator[Faul
             continue
         if not _is_of(value[name], kinds):
             yield Fault(_finding(value[name], name, shape), f"{place}.{name}")
-        elif name in shape.entries and not _has_only(value[name], shape.entries[name]):
+        elif not _has_only(value[name], shape.entries.get(name, ANYTHING)) or _is_odd(value[name], name, shape):
             yield Fault("MALFORMED", f"{place}.{name}")
 
 
@@ -197,6 +240,10 @@ def _finding(field: Json, name: str, shape: Shape) -> str:
 
 def _is_of(field: Json, kinds: Kinds) -> bool:
     return type(field) in kinds or (kinds is WHOLE and isinstance(field, float) and field.is_integer())
+
+
+def _is_odd(field: Json, name: str, shape: Shape) -> bool:
+    return name in shape.words and field not in shape.words[name]
 
 
 def _has_only(entries: Json, kinds: Kinds) -> bool:

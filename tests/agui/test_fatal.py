@@ -26,7 +26,7 @@ HELD = {
     "id": "m1",
     "role": "assistant",
     "subagentRunId": "s1",
-    "toolCalls": [{"id": "c1", "function": {"name": "f"}}, 5],
+    "toolCalls": [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": ""}}],
 }
 
 

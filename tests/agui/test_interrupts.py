@@ -138,7 +138,8 @@ def test_the_tool_of_a_call_of_an_earlier_run_is_in_the_input() -> None:
 
 
 def test_a_call_that_a_snapshot_holds_was_seen_and_names_its_tool() -> None:
-    held = {"id": "m", "role": "assistant", "toolCalls": [{"id": "c9", "function": {"name": "pay"}}]}
+    proposed = {"id": "c9", "type": "function", "function": {"name": "pay", "arguments": ""}}
+    held = {"id": "m", "role": "assistant", "toolCalls": [proposed]}
     seen = run([STARTED, {"type": "MESSAGES_SNAPSHOT", "messages": [held]}, interrupted(ask(toolCallId="c9"))])
     assert seen.interrupts[0].tool == "pay"
     assert "DANGLING_TOOLCALL" not in names(seen)
