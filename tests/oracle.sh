@@ -2,5 +2,11 @@
 # The AG-UI reader beside the reference client, over N streams that follow from SEED: bash tests/oracle.sh [SEED] [N]
 set -euo pipefail
 cd "$(dirname "$0")/.."
-make --silent tests/agui_oracle/node_modules/ready
-PATH="$PWD/.venv/bin:$PATH" exec python -m tests.agui_oracle.compare "$@"
+export PATH="$PWD/.venv/bin:$PATH"
+
+client=tests/agui_oracle/node_modules/ready
+if [[ ! $client -nt tests/agui_oracle/package-lock.json ]]; then
+  (cd tests/agui_oracle && npm ci --ignore-scripts --loglevel=error)
+  touch "$client"
+fi
+exec python -m tests.agui_oracle.compare "$@"
