@@ -16,6 +16,11 @@ from stopcause.agui.words import Ending
 from stopcause.receipts import codec, model
 from stopcause.receipts.vocabulary import ABORTED, BOUNDED, FAILED, FINISHED, NO_PROGRESS, WAITING, StopCause
 
+# That of its first versions for what was given up is one of them: a run that fails by it.
+_AS_AGENT_FRAMEWORK_SAYS = (
+    "CANCELLED", "INVALID", "INVALID_RESPONSE", "MISSING_INTERRUPT", "NOT_FOUND", "REQUIRED",
+)  # fmt: skip
+
 _CODES: Mapping[StopCause, tuple[str, ...]] = {
     # The answers, or the input, were refused. Somebody else may be running the thread.
     StopCause.INPUT_REJECTED: (
@@ -32,6 +37,7 @@ _CODES: Mapping[StopCause, tuple[str, ...]] = {
         "FRONTEND_TOOL_RESULT_CONFLICT",
         "PENDING_TOOL_CALLS",
         "NO_TOOL_RESULTS",
+        *(f"{what}_RESUME_{how}" for what in ("APPROVAL", "WORKFLOW") for how in _AS_AGENT_FRAMEWORK_SAYS),
         "AGUI_CREWAI_NO_PENDING_FEEDBACK",
         "AGUI_CREWAI_RESUME_UNSUPPORTED",
         "THREAD_BUSY",
