@@ -21,9 +21,10 @@ from stopcause.agui.lifecycle import Watch
 from stopcause.agui.values import Input, RunSeen
 from tests.agui_oracle.differences import LOOSER, STRICTER
 from tests.agui_oracle.streams import Stream, made, mutated, some
+from tests.support.node import program
 
 FOLDER = Path(__file__).parent
-JUDGE = ("node", "judge.mjs")
+_LONGEST_S = 1_200
 VALID_EACH = 5  # every fifth stream keeps the rules
 _MOST_SHOWN = 5
 End = tuple[str, tuple[str, ...]]
@@ -61,7 +62,16 @@ class Disagreement(NamedTuple):
 def judged(streams: Sequence[Stream]) -> list[Verdict]:
     """By the client, all in one process."""
     lines = (json.dumps({"threadId": each.thread_id, "runId": each.run_id, "events": each.events}) for each in streams)
-    done = subprocess.run(JUDGE, cwd=FOLDER, input="\n".join(lines) + "\n", check=True, capture_output=True, text=True)
+    asked = "".join(f"{line}\n" for line in lines)
+    done = subprocess.run(
+        (program(), "judge.mjs"),
+        cwd=FOLDER,
+        input=asked,
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=_LONGEST_S,
+    )
     return [_verdict(json.loads(line)) for line in done.stdout.splitlines()]
 
 

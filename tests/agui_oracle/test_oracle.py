@@ -10,10 +10,14 @@ from tests.agui_oracle import compare
 from tests.agui_oracle.compare import FOLDER, Ours, Verdict
 from tests.agui_oracle.differences import LOOSER, STRICTER, Stricter
 from tests.agui_oracle.streams import Event, Stream
+from tests.support.machine import lacking
 
-pytestmark = pytest.mark.skipif(
-    not (FOLDER / "node_modules" / "ready").exists(), reason="needs the reference client, which `make test` sets up"
-)
+
+@pytest.fixture(scope="module", autouse=True)
+def client() -> None:
+    if not (FOLDER / "node_modules" / "@ag-ui" / "client").is_dir():
+        lacking("tests/agui_oracle/node_modules is not there; `make tests/agui_oracle/node_modules/ready` sets it up")
+
 
 STARTED: Event = {"type": "RUN_STARTED", "threadId": "t1", "runId": "r1", "protocolVersion": "1.0"}
 FINISHED: Event = {"type": "RUN_FINISHED", "threadId": "t1", "runId": "r1"}

@@ -17,12 +17,18 @@ AI_SDK = Path(__file__).parents[2] / "ai-sdk"
 _LONGEST_S = 120
 
 
-def node() -> str:
-    """The program: beside this Python, else on the path. Without it or without `ai` the test is skipped; CI fails."""
+def program() -> str:
+    """Node: beside this Python, else on the path. Without it the test is skipped; CI fails."""
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
     found = shutil.which("node", path=path)
     if found is None:
         lacking("there is no Node here; `make test` sets it up")
+    return found
+
+
+def node() -> str:
+    """The same, with `ai`."""
+    found = program()
     if not (AI_SDK / "node_modules" / "ai").is_dir():
         lacking("ai-sdk/node_modules is not there; `make ai-sdk/node_modules/ready` sets it up")
     return found
