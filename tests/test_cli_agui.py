@@ -293,12 +293,16 @@ def test_a_contract_that_there_is_not_is_named() -> None:
 
 def test_an_answer_is_judged_as_of_now_where_somebody_says_when_that_is(tmp_path: Path) -> None:
     asked = {"id": "i-1", "reason": "confirmation", "expiresAt": "2026-11-30T10:00:00Z"}
-    ids = [{"threadId": "t1", "runId": name, "protocolVersion": "1.0"} for name in ("r1", "r2")]
+    ids: list[dict[str, Any]] = [{"threadId": "t1", "runId": name, "protocolVersion": "1.0"} for name in ("r1", "r2")]
     ends = ({"type": "interrupt", "interrupts": [asked]}, {"type": "success"})
-    answers = ({}, {"resume": [{"interruptId": "i-1", "status": "resolved", "payload": True}]})
+    answers: tuple[dict[str, Any], ...] = (
+        {},
+        {"resume": [{"interruptId": "i-1", "status": "resolved", "payload": True}]},
+    )
+    messages: list[Any] = []
     exchanges = [
         {
-            "input": {**run, "messages": [], **answer},
+            "input": {**run, "messages": messages, **answer},
             "events": [{"type": "RUN_STARTED", **run}, {"type": "RUN_FINISHED", **run, "outcome": end}],
         }
         for run, end, answer in zip(ids, ends, answers, strict=True)
