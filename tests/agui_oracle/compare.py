@@ -72,7 +72,7 @@ def judged(streams: Sequence[Stream]) -> list[Verdict]:
         text=True,
         timeout=_LONGEST_S,
     )
-    return [_verdict(json.loads(line)) for line in done.stdout.splitlines()]
+    return [_verdict(json.loads(line)) for line in done.stdout.split("\n") if line]
 
 
 def _verdict(said: dict[str, object]) -> Verdict:
