@@ -299,7 +299,7 @@ def test_an_answer_is_judged_as_of_now_where_somebody_says_when_that_is(tmp_path
         {},
         {"resume": [{"interruptId": "i-1", "status": "resolved", "payload": True}]},
     )
-    messages: list[Any] = []
+    messages: Any = []
     exchanges = [
         {
             "input": {**run, "messages": messages, **answer},
