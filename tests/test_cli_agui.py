@@ -299,10 +299,9 @@ def test_an_answer_is_judged_as_of_now_where_somebody_says_when_that_is(tmp_path
         {},
         {"resume": [{"interruptId": "i-1", "status": "resolved", "payload": True}]},
     )
-    messages: Any = []
     exchanges = [
         {
-            "input": {**run, "messages": messages, **answer},
+            "input": run | {"messages": []} | answer,
             "events": [{"type": "RUN_STARTED", **run}, {"type": "RUN_FINISHED", **run, "outcome": end}],
         }
         for run, end, answer in zip(ids, ends, answers, strict=True)
