@@ -122,7 +122,7 @@ def read_answer(interrupt_id: str, status: str, holder: Mapping[str, Json]) -> E
         status=status,
         digest=digest_of(payload, is_absent=not has_payload),
         has_payload=has_payload,
-        approved=_flag(fields.get("approved")),
+        approved=_flag(fields.get("approved", fields.get("accepted"))),  # the second is what one integration asks for
         bare=_flag(payload),
         is_edited=fields.get("editedArgs") is not None,
     )

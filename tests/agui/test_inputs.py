@@ -179,7 +179,8 @@ def test_a_falsy_payload_is_a_payload(payload: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("payload", "approved"), [({"approved": True}, True), ({"approved": False}, False), ({"approved": "yes"}, None),
+    ("payload", "approved"), [({"accepted": False}, False), ({"accepted": True, "approved": False}, False),
+                              ({"approved": True}, True), ({"approved": False}, False), ({"approved": "yes"}, None),
                               ({"approved": 1}, None), ({}, None), (True, None), ([], None), ("approved", None)]
 )  # fmt: skip
 def test_only_a_boolean_approves(payload: object, approved: bool | None) -> None:
