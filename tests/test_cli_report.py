@@ -61,7 +61,8 @@ def test_without_a_name_the_reports_are_listed() -> None:
 
     assert (screen.exit_code, [each["name"] for each in listed]) == (0, list(reports.names()))
     assert all(f"\n{name} " in f"\n{screen.stdout}" for name in reports.names())
-    assert listed[0]["columns"][0] == {
+    attention = next(each for each in listed if each["name"] == "attention")
+    assert attention["columns"][0] == {
         "name": "place",
         "kind": "count",
         "meaning": "1 unrouted, 2 refuted, 3 STUCK, 4 FAILED, 5 FALSE_COMPLETE, 6 UNCERTAIN, 7 new bound",
