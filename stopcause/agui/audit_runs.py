@@ -5,22 +5,26 @@ What its events show while they come is told by `closing` and `promises`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from stopcause.agui.scene import Scene
-from stopcause.agui.values import Json
+from stopcause.agui.schemas import offers_edits
+from stopcause.agui.values import NOTHING, Interrupt, Json
 from stopcause.agui.words import Channel, Ending, Mode
-from stopcause.receipts.vocabulary import ABORTED, StopCause
+from stopcause.receipts.vocabulary import ABORTED, NO_PROGRESS, ApprovalKind, StopCause
 
 _SNAPSHOTS = frozenset({"STATE_SNAPSHOT", "MESSAGES_SNAPSHOT"})
 # Limits that a producer enforces. That a model ends where its output does, nobody meant.
-_ON_PURPOSE = ABORTED | {StopCause.STEP_LIMIT, StopCause.TOKEN_BUDGET, StopCause.COST_BUDGET, StopCause.TIME_LIMIT}
+_LIMITS = {StopCause.STEP_LIMIT, StopCause.TOKEN_BUDGET, StopCause.COST_BUDGET, StopCause.TIME_LIMIT}
+_ON_PURPOSE = ABORTED | NO_PROGRESS | _LIMITS
 
 
 def input_no_version(scene: Scene) -> Iterable[str]:
     """Both say which version they speak: the consumer on its input (spec 1.0, basic/versioning)."""
     given = scene.run.input
-    is_untold = given is not None and given.protocol_version is None and scene.run.protocol_version is not None
+    if given is None or given.is_echo:  # an agent may leave out what it echoes
+        return []
+    is_untold = given.protocol_version is None and scene.run.protocol_version is not None
     return [scene.run.run_id] if is_untold else []
 
 
@@ -56,14 +60,31 @@ def capability_mismatch(scene: Scene) -> Iterable[str]:
     """What is declared informs, and the stream counts (spec 1.0, basic/capabilities). What is left out is no no."""
     declared = _declared(scene.capabilities)
     asked = scene.run.interrupts if scene.run.ending is Ending.INTERRUPT else ()
-    is_by_outcome = any(each.channel is Channel.OUTCOME for each in asked)
-    is_other = declared is False or (declared is True and not is_by_outcome)
-    return ["humanInTheLoop.interrupts"] if asked and is_other else []
+    return [f"humanInTheLoop.{name}" for name, is_other in _OTHERWISE.items() if asked and is_other(declared, asked)]
 
 
-def _declared(capabilities: Json) -> Json:
+def _declared(capabilities: Json) -> Mapping[str, Json]:
     human = capabilities.get("humanInTheLoop") if isinstance(capabilities, dict) else None
-    return human.get("interrupts") if isinstance(human, dict) else None
+    return human if isinstance(human, dict) else NOTHING
+
+
+def _asks_otherwise(declared: Mapping[str, Json], asked: Sequence[Interrupt]) -> bool:
+    said = declared.get("interrupts")
+    return said is False or (said is True and all(each.channel is not Channel.OUTCOME for each in asked))
+
+
+def _offers_no_edits(declared: Mapping[str, Json], asked: Sequence[Interrupt]) -> bool:
+    """It would take edits of every call that it asks about, and the schema of a question says nothing of them."""
+    if declared.get("approveWithEdits") is not True:
+        return False
+    calls = (each for each in asked if each.kind is ApprovalKind.TOOL_CALL and each.channel is Channel.OUTCOME)
+    return not all(offers_edits(each.schema) for each in calls)
+
+
+_OTHERWISE: Mapping[str, Callable[[Mapping[str, Json], Sequence[Interrupt]], bool]] = {
+    "interrupts": _asks_otherwise,
+    "approveWithEdits": _offers_no_edits,
+}
 
 
 RULES: Mapping[str, Callable[[Scene], Iterable[str]]] = {

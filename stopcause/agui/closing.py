@@ -15,7 +15,6 @@ from stopcause.agui import endings, interrupts, promises
 from stopcause.agui.course import Course, End, Event, Moment
 from stopcause.agui.findings import Finding, found
 from stopcause.agui.ids import key_of, name_of, word_or_none
-from stopcause.agui.modes import mode_of
 from stopcause.agui.shapes import OUTCOMES, USAGE, WHOLE
 from stopcause.agui.values import Interrupt, Json, RunSeen, Usage
 from stopcause.agui.words import Channel, Ending, Mode
@@ -140,7 +139,7 @@ def _succeeded(course: Course, outcome: _Outcome, at: datetime | None) -> End:
     if outcome.asks:  # a contradiction: fatal, and what was asked stays known
         return End(Ending.SUCCESS, StopCause.NATURAL, interrupts=_settled(course, outcome.asks, at))
     if course.asks:
-        is_old_way = not course.declared.is_there and not course.has_outcome
+        is_old_way = course.mode is not Mode.SPEC and not course.has_outcome
         course.blame("LEGACY_INTERRUPT" if is_old_way else "INTERRUPT_AS_SUCCESS")
         return _interrupted(course, outcome, at)
     if course.suspended:
@@ -256,16 +255,13 @@ def _sum(counts: Iterable[Json]) -> int | None:
 # What is told -----------------------------------------------------------------------------------------------------
 
 
-def seen(course: Course, end: End, http_status: int | None, chosen: Mode | None = None) -> RunSeen:
-    """The run as it stands. What is fatal makes it one that nobody may believe, but for a failure that it reports.
-
-    `chosen`: the contract that it is read by, in place of the one that it shows.
-    """
+def seen(course: Course, end: End, http_status: int | None) -> RunSeen:
+    """The run as it stands. What is fatal makes it one that nobody may believe, but for a failure that it reports."""
     left = _unanswered(course)
     theirs = tuple(call for call in left if call in course.frontend)
     if theirs and end.ending in (Ending.SUCCESS, Ending.INTERRUPT):
         course.blame("FRONTEND_PENDING", *theirs)
-    mode = chosen or mode_of(course.declared, has_outcome=course.has_outcome, has_custom=bool(course.asks))
+    mode = course.mode
     findings = tuple(found(name, *about, mode=mode) for name, about in course.found.items())
     ending, cause, reason = _believed(end, findings)
     return RunSeen(

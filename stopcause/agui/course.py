@@ -15,11 +15,11 @@ from stopcause.agui.chunks import FORMS, Chunks
 from stopcause.agui.findings import MOST_IDS
 from stopcause.agui.ids import key_of, name_of
 from stopcause.agui.items import ACTIVITY, CALL, MESSAGE, MOST, REASONING, SPAN, Items
-from stopcause.agui.modes import Declared
+from stopcause.agui.modes import Declared, mode_of
 from stopcause.agui.shapes import EVENTS, SUSPENDED, Shape, faults, is_fit, shortened
 from stopcause.agui.times import read_timestamp
 from stopcause.agui.values import NOTHING, Input, Interrupt, Json, Result, Usage
-from stopcause.agui.words import Ending
+from stopcause.agui.words import Ending, Mode
 from stopcause.receipts.vocabulary import StopCause
 
 Event = Mapping[str, Json]
@@ -81,6 +81,7 @@ class Course:
 
     Attributes:
         given: The input that asked for it, where that is known.
+        chosen: The contract that it is read by, in place of the one that it shows.
         tools: Names of the client's own tools.
         is_begun: Its RUN_STARTED, or a RUN_ERROR in its place, was seen.
         is_due: There is something about it that was not told yet.
@@ -92,8 +93,11 @@ class Course:
         suspended: What subagents say that they wait for: interrupts, by the invocation.
     """
 
-    def __init__(self, thread_id: str, run_id: str, given: Input | None, tools: frozenset[str]) -> None:
+    def __init__(
+        self, thread_id: str, run_id: str, given: Input | None, tools: frozenset[str], chosen: Mode | None = None
+    ) -> None:
         self.thread_id, self.run_id, self.given, self.tools = thread_id, run_id, given, tools
+        self.chosen = chosen
         self.declared = Declared()
         self.has_outcome = False
         self.is_begun = False
@@ -172,6 +176,11 @@ class Course:
         self.items.finish()
 
     @property
+    def mode(self) -> Mode:
+        """The contract that it is read by, as far as it shows."""
+        return self.chosen or mode_of(self.declared, has_outcome=self.has_outcome, has_custom=bool(self.asks))
+
+    @property
     def last(self) -> Moment:
         """When the last event was of which that is known."""
         return Moment(self._last_at, self._last_stamp)
@@ -187,7 +196,7 @@ class Course:
             self.has_output = True
 
     def _reasoning_starts(self, event: Event) -> None:
-        if self.declared.is_there and event.get("role") != "reasoning":
+        if self.mode is Mode.SPEC and event.get("role") != "reasoning":
             self.blame("MALFORMED", "REASONING_MESSAGE_START.role")
         self.items.open(REASONING, event["messageId"], event.get("subagentRunId"))
 

@@ -19,7 +19,7 @@ from stopcause.agui.course import UNRECOGNISED, Course, End, Moment
 from stopcause.agui.findings import MOST_IDS
 from stopcause.agui.frames import Event, Unreadable
 from stopcause.agui.inputs import read_input
-from stopcause.agui.modes import mode_of, read_version
+from stopcause.agui.modes import read_version
 from stopcause.agui.shapes import EVENTS
 from stopcause.agui.values import UNNAMED, Begun, Input, RunSeen
 from stopcause.agui.words import Ending, Mode
@@ -173,7 +173,7 @@ class Watch:
 
     def _new(self, thread_id: str, run_id: str, given: Input | None) -> Course:
         known = self._given if self._given is not None else given
-        course = Course(thread_id, run_id, given, known.tools if known is not None else frozenset())
+        course = Course(thread_id, run_id, given, known.tools if known is not None else frozenset(), self._mode)
         if self._strays:
             course.counts[UNRECOGNISED] = self._strays
             course.blame("UNRECOGNISED", *self._stray_types)
@@ -189,8 +189,7 @@ class Watch:
         return course
 
     def _begun(self, course: Course) -> Begun:
-        mode = self._mode or mode_of(course.declared, has_outcome=False, has_custom=False)
-        return Begun(course.thread_id, course.run_id, mode, course.given, course.began.time)
+        return Begun(course.thread_id, course.run_id, course.mode, course.given, course.began.time)
 
     # Runs end ------------------------------------------------------------------------------------------------------
 
@@ -243,7 +242,7 @@ class Watch:
     def _tell(self, course: Course) -> tuple[RunSeen, ...]:
         if not course.is_due or course.end is None:
             return ()
-        seen = closing.seen(course, course.end, self._http_status, self._mode)._replace(is_more=course.is_told)
+        seen = closing.seen(course, course.end, self._http_status)._replace(is_more=course.is_told)
         course.is_due, course.is_told = False, True
         return (seen,)
 

@@ -2,17 +2,9 @@
 
 import pytest
 
+from stopcause.agui.values import Json
 from stopcause.agui.words import Ending, Level, Mode
-from tests.agui.watched import (
-    FINISHED,
-    OLD_STARTED,
-    STARTED,
-    TEXT,
-    fatal,
-    finished,
-    names,
-    run,
-)
+from tests.agui.watched import FINISHED, OLD_STARTED, STARTED, TEXT, custom, fatal, finished, names, run, said
 
 
 @pytest.mark.parametrize(
@@ -44,3 +36,36 @@ def test_a_null_that_older_sdks_wrote_is_nothing() -> None:
         Ending.SUCCESS,
         [("OLD_NULL", Level.NOTE)],
     )
+
+
+OF_QUESTIONS = {"INTERRUPT_AS_SUCCESS", "LEGACY_INTERRUPT"}
+ASKS_OLD = [custom({"question": "may I?"}), FINISHED]
+OLD_REASONING = [{"type": "REASONING_MESSAGE_START", "messageId": "m1", "role": "assistant"}]
+
+
+@pytest.mark.parametrize("mode", list(Mode))
+@pytest.mark.parametrize("started", [STARTED, OLD_STARTED])
+def test_a_contract_that_somebody_chose_counts_in_place_of_what_is_declared(started: Json, mode: Mode) -> None:
+    assert [each.mode for each in said([started, FINISHED], mode=mode)] == [mode, mode]
+    assert run([started, *ASKS_OLD], mode=mode).mode is mode
+
+
+@pytest.mark.parametrize("started", [STARTED, OLD_STARTED])
+def test_a_question_beside_an_ordinary_finish_is_judged_by_it(started: Json) -> None:
+    new, old = (run([started, *ASKS_OLD], mode=mode) for mode in (Mode.SPEC, Mode.LEGACY_CUSTOM))
+    assert names(new) & OF_QUESTIONS == {"INTERRUPT_AS_SUCCESS"}
+    assert names(old) & OF_QUESTIONS == {"LEGACY_INTERRUPT"}
+    assert new.ending is old.ending is Ending.INTERRUPT
+
+
+@pytest.mark.parametrize("started", [STARTED, OLD_STARTED])
+def test_what_is_fatal_since_the_specification_is_so_where_it_was_chosen(started: Json) -> None:
+    body = [{**TEXT[0], "name": None}, TEXT[2], *OLD_REASONING]
+    new, old = (run([started, *body, FINISHED], mode=mode) for mode in (Mode.SPEC, Mode.LEGACY_OUTCOME))
+    assert fatal(new) >= {"NULL_FIELD", "MALFORMED"}
+    assert not fatal(old) & {"NULL_FIELD", "MALFORMED"}
+
+
+def test_what_a_stream_declares_is_told_whatever_was_chosen() -> None:
+    assert "NO_VERSION" in names(run([OLD_STARTED, FINISHED], mode=Mode.SPEC))
+    assert run([STARTED, FINISHED], mode=Mode.LEGACY_OUTCOME).protocol_version == "1.0"
