@@ -72,7 +72,7 @@ class Effect(Word):
     UNKNOWN = "unknown", "the run is UNCERTAIN (outcome_type_unknown)"
     TWICE = "twice", "the run is UNCERTAIN where its two ends differ"
     WAITS = "waits", "the run is WAITING or WAITING_UNROUTED, whatever its outcome says"
-    BOUNDED = "bounded", "the run is BOUNDED_STOP"
+    BOUNDED = "bounded", "the run is BOUNDED_STOP; STUCK where a loop guard stopped it"
     RECEIPTS = "receipts", "receipts decide: without one the run is FALSE_COMPLETE"
     UNROUTED = "unrouted", "the run and its thread are WAITING_UNROUTED, unless the policy has what is missing"
     STAYS_OPEN = "stays_open", "the thread goes on waiting"
