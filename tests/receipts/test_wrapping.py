@@ -123,6 +123,7 @@ def test_an_exception_leaves_it_as_it_came(loop: type[Loop], name: str, receipts
 
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("text", ["text", "wrong"])
+@pytest.mark.usefixtures("receipts")
 def test_a_host_s_block_goes_on_giving_signs_of_life(loop: type[Loop], name: str, text: str) -> None:
     with stopcause.run("night-shift") as run:
         with contextlib.suppress(Wrong):
