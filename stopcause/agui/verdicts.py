@@ -7,7 +7,7 @@ Runs are judged by the classifier, from the records that `told` makes of them.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import count, takewhile
@@ -100,7 +100,20 @@ def judge_thread(
         judged.append(Judged(each.run, each.link, verdict))
     asking = runs if all(asked[name] is each for name, each in last.items()) else fold.group(_records(told, asked))
     waits = {name: fold.facts_of(run, run.latest, policy, now).waits for name, run in asking.items()}
+    judged = _with_earlier(judged, told) if len(last) < len(told) else judged
     return judged, _Seen(thread, waits, judged).verdict()
+
+
+def _with_earlier(judged: Sequence[Judged], told: Sequence[Told]) -> list[Judged]:
+    """What was found when a run was told before stays found: a stream that broke off, whoever tried again."""
+    found: dict[str, dict[Finding, None]] = defaultdict(dict)
+    for each in told:
+        found[each.run.run_id] |= dict.fromkeys((*each.run.findings, *each.link.findings))
+    return [each._replace(link=each.link._replace(findings=_beside(each.run, found))) for each in judged]
+
+
+def _beside(run: RunSeen, found: Mapping[str, Mapping[Finding, None]]) -> tuple[Finding, ...]:
+    return tuple(each for each in found[run.run_id] if each not in run.findings)
 
 
 def _last_ends(told: Sequence[Told]) -> dict[str, Told]:
