@@ -5,8 +5,8 @@
             `chunks`, `shapes` (fields and types).  closing: its end, with `endings`, `interrupts`, `promises`, `modes`
     threads ledger: what becomes of interrupts, with `resumes` (which answer answers what), `gated` (which calls ran)
             and `turns` (the steps of a run's end).  told: records of both.  verdicts: the classifier's word on them
-    rules   cards: every rule, with its number and its cases.  audit: what a run means for its thread, rule by rule, over
-            a `scene`: `audit_answers`, `audit_received`, `audit_refused`, `audit_runs`
+    rules   cards: every rule, with its number and its cases.  audit: what a run means for its thread, rule by rule,
+            over a `scene`: `audit_answers`, `audit_received`, `audit_refused`, `audit_runs`
     answers guard: may this be sent, with `guard_rules`, `guard_state` and `guard_rows` (its file), `given`.  answers:
             builds a list that may be.  producer: what an agent may do with what it gets.  schemas: does a payload fit,
             with `schema_keywords`, `schema_budget`
