@@ -5,7 +5,7 @@ interrupts or calls, or of the run; nothing where all is well. How much a findin
 Rules about the bytes and events of one stream are not here: `lifecycle` sees those as it reads.
 
     audit_answers   what the application sent       R15, R34, R50 to R66
-    audit_received  what the agent made of it       R64, R70 to R86, R96, R97
+    audit_received  what the agent made of it       R30, R64, R70 to R86, R96, R97
     audit_refused   what it would not take          R87, R88
     audit_runs      what a run says of itself       R14, R25, R45, R78, R94
 """

@@ -69,9 +69,12 @@ def _late(raised: Raised, at: datetime | None) -> bool:
 
 
 def run_id_reused(scene: Scene) -> Ids:
-    """Running once more takes a new id (spec 1.0, basic/transports): under the old one there are two ends."""
+    """Running once more takes a new id (spec 1.0, basic/transports): under the old one there are two ends.
+
+    What a stream says of another run than it was asked for, nobody asked for.
+    """
     given = scene.run.input
-    is_asked = given is not None and not given.is_echo
+    is_asked = given is not None and not given.is_echo and given.run_id == scene.run.run_id
     return [scene.run.run_id] if is_asked and scene.run.run_id in scene.before.runs else []
 
 

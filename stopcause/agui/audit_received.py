@@ -1,4 +1,4 @@
-"""What the agent made of the answers that it got (R64, R70 to R88, R96, R97): whose fault is what `turns` saw happen.
+"""What the agent made of its answers (R30, R64, R70 to R88, R96, R97): whose fault is what `turns` saw happen.
 
 A producer need not keep anything between runs (spec 1.0, patterns/interrupt-resume). What it must not do, it must not
 do of what it could tell: that is in `_known`. What was wrong with the answers themselves is in `audit_answers`, and
@@ -71,6 +71,16 @@ def result_after_cancel(scene: Scene) -> Ids:
 def duplicate_effect(scene: Scene) -> Ids:
     """The same answers once more must be safe (contract before 1.0, rule 5): a call that ran does not run again."""
     return [each.raised.interrupt.id for each in scene.turned.came if each.is_repeat]
+
+
+def fabricated_result(scene: Scene) -> Ids:
+    """A call that an earlier run left to the client is the client's to answer (spec 1.0, events/tool-calls)."""
+    given = scene.run.input
+    left = scene.before.left if given is not None and given.has_messages else ()
+    if given is None or not left:
+        return ()
+    told = {each.tool_call_id for each in scene.run.results if each.is_event} - given.answered
+    return [call for call in left if call in told]
 
 
 # Open interrupts without an answer ------------------------------------------------------------------------------------
@@ -236,6 +246,7 @@ def _ids(raised: Iterable[Raised]) -> list[str]:
 
 
 RULES: Mapping[str, Callable[[Scene], Ids]] = {
+    "FABRICATED_RESULT": fabricated_result,
     "ANSWER_FATE_UNKNOWN": answer_fate_unknown,
     "UNRECOGNISED_ENTRY": unrecognised_entry,
     "UNRECOGNISED_ENTRY_FAILED_RUN": unrecognised_entry_failed_run,

@@ -214,7 +214,7 @@ def _with_claim(course: Course, end: End, claim: endings.Claim) -> End:
 
 def _look_at(course: Course, event: Event, end: End) -> None:
     known = None
-    if course.given is not None:
+    if course.given is not None and not course.given.is_echo:
         known = frozenset({*course.calls, *course.named, *course.given.calls, *course.given.answered})
     about_asked = interrupts.findings_about(end.interrupts, known)
     for name, about in (*about_asked, *promises.findings_about(course, event, end)):

@@ -101,7 +101,7 @@ def _resume(value: Json, findings: list[Finding]) -> tuple[Entry, ...] | None:
 
 def _entry(value: Json, place: str, findings: list[Finding]) -> Entry | None:
     """An answer; None where it names nothing."""
-    interrupt_id = _text(value, "interruptId")
+    interrupt_id = _id(value, "interruptId")
     if interrupt_id is None:
         findings.append(found("ENTRY_MALFORMED", place))
         return None
@@ -164,21 +164,20 @@ def _messages(value: Json, findings: list[Finding]) -> list[Json]:
 def _calls(messages: list[Json]) -> Iterator[tuple[str, str | None]]:
     for message in messages:
         for call in _list(message, "toolCalls"):
-            if (call_id := _text(call, "id")) is not None:
+            if (call_id := _id(call, "id")) is not None:
                 yield call_id, _tool(_get(call, "function"))
 
 
 def _results(messages: list[Json]) -> Iterator[str]:
     for message in messages:
-        call_id = _text(message, "toolCallId")
+        call_id = _id(message, "toolCallId")
         if call_id is not None and _get(message, "role") == "tool":
             yield call_id
 
 
 def _own_tool(value: Json) -> str | None:
     """As it is called: it is only held against calls."""
-    name = _text(value, "name")
-    return None if name is None else key_of(name)
+    return _id(value, "name")
 
 
 def _tool(value: Json) -> str | None:
@@ -199,6 +198,12 @@ def _get(value: Json, name: str) -> Json:
 def _text(value: Json, name: str) -> str | None:
     text = _get(value, name)
     return whole(text) if isinstance(text, str) and text else None
+
+
+def _id(value: Json, name: str) -> str | None:
+    """As streams have it kept, where it is held against theirs."""
+    text = _text(value, name)
+    return None if text is None else key_of(text)
 
 
 def _list(value: Json, name: str) -> list[Json]:

@@ -28,10 +28,15 @@ def integration(said: str | None, *, is_here: bool) -> dict[str, Any]:
         said: A package, or `package@version`.
         is_here: Whether the agent is of this process: then the one known integration that is loaded is meant.
     """
-    name, _, version = (said or (_loaded() if is_here else "")).partition("@")
+    name, _, version = (_text(said) or (_loaded() if is_here else "")).partition("@")
     if not name:
         return {}
     return {"framework": name, "framework_version": version or _version(name)}
+
+
+def _text(said: object) -> str:
+    """What a host says that is no text says nothing: its runs are watched all the same."""
+    return said if isinstance(said, str) else ""
 
 
 def _loaded() -> str:

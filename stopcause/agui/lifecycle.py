@@ -64,6 +64,7 @@ class Watch:
         self._runs = 0  # that began
         self._strays, self._stray_types = 0, set[str]()  # events of unknown types before any run
         self._is_over = False
+        self._is_answered = False  # the requested run was told of
 
     def take(self, event: Event, at: datetime | None = None) -> Said:
         """One event, or what stands for a frame that could not be read.
@@ -110,6 +111,18 @@ class Watch:
         if course.end is None:
             course.end = closing.truncate(course, at, left_by_reader=left_by_reader)
             course.is_due = True
+        return (*self._tell(course), *self._unheard(course, at, left_by_reader=left_by_reader))
+
+    def _unheard(self, last: Course, at: datetime | None, *, left_by_reader: bool) -> tuple[RunSeen, ...]:
+        """The requested run, where several others were told and not that one: replayed runs, and then it broke off.
+
+        The requested run is a stream's last (spec 1.0, basic/run-input). A late RUN_ERROR may have been about it.
+        """
+        is_error = last.end is not None and last.end.ending is Ending.ERROR
+        if self._given is None or self._is_answered or self._runs < 2 or is_error:  # noqa: PLR2004 - one is wrong
+            return ()
+        course = self._imply({}, None)
+        course.end, course.is_due = closing.truncate(course, at, left_by_reader=left_by_reader), True
         return self._tell(course)
 
     # Runs begin ----------------------------------------------------------------------------------------------------
@@ -129,6 +142,7 @@ class Watch:
         """A run of this name, or the one that events before their RUN_STARTED were taken for."""
         thread_id, run_id = self._name(event, "threadId"), self._name(event, "runId")
         self._runs += 1
+        self._is_answered = self._is_answered or (self._given is not None and self._given.run_id == run_id)
         given = self._input_of(run_id, event.get("input"))
         course = implied or self._new(thread_id, run_id, given)
         course.thread_id, course.run_id, course.given = thread_id, run_id, given
@@ -158,11 +172,14 @@ class Watch:
             course.blame("THREAD_ID_MISMATCH", thread_id)
 
     def _input_of(self, run_id: str, echo: Any) -> Input | None:  # noqa: ANN401 - any JSON value
-        """The input of a run: the given one, where it is for this run; else what its RUN_STARTED echoes."""
+        """The input of a run: the given one, where it is for this run; else what its RUN_STARTED echoes.
+
+        An echo may lack messages that the thread has (spec 1.0, events/lifecycle): that they are missing says nothing.
+        """
         if self._given is not None and self._given.run_id == run_id:
             return self._given
         said = read_input(echo) if isinstance(echo, dict) else None
-        return None if said is None else said._replace(is_echo=True)
+        return None if said is None else said._replace(is_echo=True, has_messages=False)
 
     def _name(self, event: Mapping[str, Any], field: str) -> str:
         said = event.get(field)

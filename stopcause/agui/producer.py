@@ -23,6 +23,7 @@ from typing import Literal, NamedTuple
 from stopcause.agui import guard_rules, interrupts, resumes
 from stopcause.agui.findings import Finding, found
 from stopcause.agui.given import Given, plain, read_given
+from stopcause.agui.ids import key_of
 from stopcause.agui.schema_budget import one_budget
 from stopcause.agui.times import aware
 from stopcause.agui.values import Entry, Interrupt, Json
@@ -111,7 +112,7 @@ class Received:
 
     def may_act(self, interrupt_id: str) -> bool:
         """Whether what the interrupt guards may be done now: it was allowed, for the first time, and nothing failed."""
-        answer = self.answers.get(interrupt_id)
+        answer = self.answers.get(key_of(interrupt_id))
         is_allowed = answer is not None and not answer.is_repeat and answer.decision in resumes.ALLOWS
         return is_allowed and self.error is None
 

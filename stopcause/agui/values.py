@@ -84,7 +84,7 @@ class Input(NamedTuple):
         tools: Names of the client's own tools.
         calls: Tool calls in its messages that have no result there: id -> tool, or None where it has no fit name.
         answered: Ids of tool calls that have one.
-        has_messages: Whether there is a list of messages, be it empty.
+        has_messages: Whether there is a list of messages, be it empty; an echo's may lack some, and counts as none.
         is_echo: It is not what was sent, but what the stream says that was.
     """
 

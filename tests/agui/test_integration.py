@@ -43,3 +43,8 @@ def test_a_package_that_breaks_when_it_is_asked_breaks_nobody(monkeypatch: pytes
 
     monkeypatch.setattr(metadata, "version", broken)
     assert integration("starlette", is_here=True) == {"framework": "starlette", "framework_version": None}
+
+
+@pytest.mark.parametrize("said", [5, b"ag-ui-langgraph", [], True])
+def test_what_is_no_text_says_nothing(said: object) -> None:
+    assert integration(said, is_here=False) == {}  # type: ignore[arg-type]

@@ -133,6 +133,16 @@ def test_of_two_interrupts_with_one_id_one_answer_is_for_both() -> None:
     assert received.may_succeed
 
 
+def test_an_id_of_any_length_is_answered_by_itself() -> None:
+    name = "i-" + "x" * 600
+
+    received = got([interrupt(name)], says(name))
+
+    assert received.may_act(name)
+    assert received.may_succeed
+    assert not received.may_act(name + "x")
+
+
 def test_a_model_of_the_sdk_is_read_like_its_json() -> None:
     class Model:
         def __init__(self, value: dict[str, Any]) -> None:
