@@ -42,6 +42,16 @@ def unfit(before: Thread, matched: Matched, payloads: Mapping[str, Json] | None,
     return {name: tuple(ids) for name, ids in about.items()} or NOTHING
 
 
+def fits(before: Thread, matched: Matched, found: Unfit | None) -> Mapping[str, bool]:
+    """Of the answers that were held to a schema, by interrupt: whether they fit."""
+    if found is None:
+        return NOTHING
+    unsure = {each for name in ("SCHEMA_UNREADABLE", "PAYLOAD_TOO_LARGE") for each in found.get(name, ())}
+    held = (each.interrupt for each, _ in _resolved(before, matched) if _is_first(each))
+    wrong = found.get("PAYLOAD_SCHEMA_MISMATCH", ())
+    return {each.id: each.id not in wrong for each in held if each.schema is not None and each.id not in unsure}
+
+
 def _reads_schemas() -> bool:
     try:
         schemas.require()
@@ -173,7 +183,14 @@ def _sent_before(scene: Scene) -> list[str]:
 
 def expired_answer(scene: Scene) -> Ids:
     """What the consumer judges to be expired is not answered; it may be given up (the same page)."""
-    return [each.interrupt.id for each, _ in _resolved(scene.before, scene.matched) if _late(each, scene.sent_at)]
+    late = [each.interrupt.id for each, _ in _resolved(scene.before, scene.matched) if _late(each, scene.sent_at)]
+    return [*late, *scene.ids(place for place in scene.matched.changed if _is_changed_late(scene, place))]
+
+
+def _is_changed_late(scene: Scene, place: int) -> bool:
+    """Nobody knows whether the answer under way arrived. Once it has expired, another may only give up."""
+    raised = scene.before.raised[place]
+    return raised.state in UNDER_WAY and _late(raised, scene.sent_at)
 
 
 def expiry_not_judged(scene: Scene) -> Ids:
@@ -239,7 +256,8 @@ def history_lost(scene: Scene) -> Ids:
 
 def answer_changed(scene: Scene) -> Ids:
     """An answer that was taken stands: only the same may be sent again (contract before 1.0, rule 5)."""
-    return scene.ids(place for place in scene.matched.changed if _is_of_last(scene, place))
+    changed = (place for place in scene.matched.changed if _is_of_last(scene, place))
+    return scene.ids(place for place in changed if not _is_changed_late(scene, place))
 
 
 def replay(scene: Scene) -> Ids:

@@ -10,7 +10,7 @@ Which answer answers what is in `resumes`, the steps of a run's end in `turns`, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from itertools import islice
 from typing import NamedTuple, TypeVar
@@ -38,6 +38,7 @@ class _Start(NamedTuple):
     at: datetime | None
     unfit: Mapping[str, tuple[str, ...]]
     has_payloads: bool
+    fits: Mapping[str, bool]
     capabilities: Json
 
 
@@ -78,33 +79,16 @@ class Ledger:
         known = self._links.pop((run.thread_id, run.run_id), end.link)
         whole = known if run.run_id in before.runs else end.link
         whole = _with_findings(whole._replace(findings=known.findings), end.link)
-        found_now = self._found(before, run, end._replace(link=whole), request)
-        whole = whole._replace(findings=tuple(dict.fromkeys((*whole.findings, *found_now))))
+        start = self._start_of(before, run, request)
+        if start is not None:
+            whole = _looked_at(run, end._replace(link=whole), start, self._asked_on)
         self._keep(end.thread, run.run_id, whole)
         return whole
 
-    def _found(self, before: Thread, run: RunSeen, end: _End, request: Request) -> Iterator[Finding]:
-        """What the audit finds; of a run that was told before, it was said then."""
+    def _start_of(self, before: Thread, run: RunSeen, request: Request) -> _Start | None:
+        """How it began; None for a run that was told before: what there is to be found was found then."""
         start = self._starts.pop((run.thread_id, run.run_id), None)
-        if start is None:
-            if run.run_id in before.runs:
-                return
-            start = _start(before, begun_of(run), request)
-        yield from audit.look_at(
-            Scene(
-                before=start.before,
-                after=end.thread,
-                run=run,
-                link=end.link,
-                turned=end.turned,
-                matched=start.matched,
-                sent_at=start.at,
-                unfit=start.unfit,
-                has_payloads=start.has_payloads,
-                capabilities=start.capabilities,
-                is_elsewhere=lambda name: self._asked_on.get(name, run.thread_id) != run.thread_id,
-            )
-        )
+        return start if start is not None or run.run_id in before.runs else _start(before, begun_of(run), request)
 
     def _thread(self, thread_id: str) -> Thread:
         return self.threads.pop(thread_id, None) or Thread(thread_id)
@@ -132,7 +116,29 @@ def _start(before: Thread, run: Begun, request: Request) -> _Start:
     before = _without_answers_of(before, run.run_id)
     matched = resumes.match(before, run.run_id, run.input, run.at)
     unfit = audit_answers.unfit(before, matched, request.payloads, run.at)
-    return _Start(before, matched, run.at, unfit or NOTHING, unfit is not None, request.capabilities)
+    fits = audit_answers.fits(before, matched, unfit)
+    return _Start(before, matched, run.at, unfit or NOTHING, unfit is not None, fits, request.capabilities)
+
+
+def _looked_at(run: RunSeen, end: _End, start: _Start, asked_on: Mapping[str, str | None]) -> Link:
+    """The link with what the audit finds, and whether the answers that were taken fit."""
+    scene = Scene(
+        before=start.before,
+        after=end.thread,
+        run=run,
+        link=end.link,
+        turned=end.turned,
+        matched=start.matched,
+        sent_at=start.at,
+        unfit=start.unfit,
+        has_payloads=start.has_payloads,
+        capabilities=start.capabilities,
+        is_elsewhere=lambda name: asked_on.get(name, run.thread_id) != run.thread_id,
+    )
+    return end.link._replace(
+        decided=tuple(each._replace(is_fit=start.fits.get(each.interrupt_id)) for each in end.link.decided),
+        findings=tuple(dict.fromkeys((*end.link.findings, *audit.look_at(scene)))),
+    )
 
 
 def _without_answers_of(thread: Thread, run_id: str) -> Thread:

@@ -232,7 +232,7 @@ def _taken_up(run: RunSeen, link: Link, at: datetime) -> Iterator[Draft]:
     for each in link.decided:
         news = told.setdefault((each.run_id, each.interrupt_id), {"approval_id": safe(each.interrupt_id)})
         news |= {"state": ApprovalState.DECIDED, "decision": each.decision, "decided_at": _time(at)}
-        _put(news, payload_hmac=pseudonym(each.digest) if each.digest else None)
+        _put(news, payload_hmac=pseudonym(each.digest) if each.digest else None, payload_valid=each.is_fit)
     for key in (*link.executed, *link.bypassed):
         told.setdefault(key, {"approval_id": safe(key[1])})["executed"] = True
     for key in link.lost:

@@ -230,12 +230,13 @@ class Thread(NamedTuple):
 
 
 class Decided(NamedTuple):
-    """What an input's answer says about an interrupt of an earlier run."""
+    """What an input's answer says about an interrupt of an earlier run. `is_fit` None: nobody held it to a schema."""
 
     run_id: str
     interrupt_id: str
     decision: Decision
     digest: str | None = None
+    is_fit: bool | None = None
 
 
 class Link(NamedTuple):

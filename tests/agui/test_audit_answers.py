@@ -45,14 +45,22 @@ def paused(**more: Any) -> Ledger:  # noqa: ANN401 - fields of an interrupt
     return ledger
 
 
-@given(
-    HISTORIES,
-    st.lists(
-        st.builds(
-            lambda say, each: say(each), st.sampled_from([says, gives_up]), st.sampled_from(["i-1", "i-2", "nope"])
-        )
-    ),
+def edits(interrupt_id: str) -> dict[str, Any]:
+    return {"interruptId": interrupt_id, "status": "resolved", "payload": {"approved": True, "editedArgs": {"to": 1}}}
+
+
+def unfit(interrupt_id: str) -> dict[str, Any]:
+    return says(interrupt_id, approved="yes")
+
+
+ANSWERS = st.builds(
+    lambda say, each: say(each),
+    st.sampled_from([says, gives_up, edits, unfit]),
+    st.sampled_from(["i-1", "i-2", "nope"]),
 )
+
+
+@given(HISTORIES, st.lists(ANSWERS, max_size=4))
 @tried_on(200)
 def test_an_audit_says_of_what_was_sent_what_a_guard_says_before(
     history: list[dict[str, Any]], answers: list[dict[str, Any]]
@@ -118,3 +126,16 @@ def test_without_a_time_expiry_is_not_judged() -> None:
 
     assert {"EXPIRED_ANSWER", "EXPIRY_NOT_JUDGED"} & sent(paused(**asked), value) == {"EXPIRED_ANSWER"}
     assert {"EXPIRED_ANSWER", "EXPIRY_NOT_JUDGED"} & sent(paused(**asked), value, at=None) == {"EXPIRY_NOT_JUDGED"}
+
+
+def test_whether_an_answer_fits_is_told_of_it_where_somebody_looked() -> None:
+    def told(value: dict[str, Any], **more: Any) -> list[bool | None]:  # noqa: ANN401 - fields of an interrupt
+        read = read_given(value)
+        assert read is not None
+        run = RunSeen("t1", "r2", Mode.SPEC, Ending.SUCCESS, StopCause.NATURAL, input=read.input, began_at=NOW)
+        return [each.is_fit for each in paused(**more).ended(run, Request(read.payloads)).decided]
+
+    assert told(asking.given("t1", "r2", says("i-1"))) == [True]
+    assert told(asking.given("t1", "r2", unfit("i-1"))) == [False]
+    assert told(asking.given("t1", "r2", says("i-1")), schema=None) == [None]
+    assert told(asking.given("t1", "r2", gives_up("i-1"))) == [None]
