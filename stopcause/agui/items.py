@@ -1,6 +1,6 @@
 """What is open in a run, and whose it is: messages, calls, reasoning, steps, subagents.
 
-Sources: spec 1.0, basic/patterns/streaming (open, content, close), events/lifecycle (steps, what RUN_FINISHED wants
+Sources: spec 1.0, basic/patterns/streaming (open, content, close), events/lifecycle (steps, what RUN_FINISHED needs
 closed), events/subagents (attribution and its own lifecycle), events/reasoning (spans and messages are two). What is
 wrong is said by its name and the ids that it is about. Only ids are kept, so many of them, and none that is very long.
 """

@@ -70,7 +70,7 @@ class Tap:
         return integration(self.integration, is_here=self.is_home)
 
     def passage(self) -> Passage | None:
-        """One request and its response; None where nobody wants to know of it."""
+        """One request and its response; None where nobody asks to know of it."""
         try:
             tells = not capture.is_off("agui")
             return Passage(self, tells=tells) if tells or self.guard is not None else None

@@ -41,7 +41,7 @@ class Story(NamedTuple):
     """One row.
 
     Attributes:
-        calls: The tools that the agent wants to call.
+        calls: The tools that the agent would call.
         steps: What is sent after the run that asks, run by run.
         runs: The verdict on each run.
         thread: The verdict on their thread.

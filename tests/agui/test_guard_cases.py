@@ -1,4 +1,4 @@
-"""Every case of the guard and of the agent's helper, on a guard with a file: as it is, and after a restart."""
+"""Every case of the guard and of the agent's side, on a guard with a file: as it is, and after a restart."""
 
 from __future__ import annotations
 

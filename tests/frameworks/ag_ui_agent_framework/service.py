@@ -26,7 +26,7 @@ IS_OLDEST = os.environ.get("STOPCAUSE_VERSIONS") == "oldest"
 YES: Json = {"accepted" if IS_OLDEST else "approved": True}
 NO: Json = {"accepted" if IS_OLDEST else "approved": False}
 
-# The newest wants to be told who may answer; the first version knows no such thing.
+# The newest has to be told who may answer; the first version knows no such thing.
 _ENDPOINT = inspect.signature(add_agent_framework_fastapi_endpoint).parameters
 _ALONE: dict[str, Any] = {"single_user": True} if "single_user" in _ENDPOINT else {}
 
@@ -47,7 +47,7 @@ def send_and_fail(to: str) -> str:
 
 
 def clerk(*calls: str, has_asked: bool = False) -> App:
-    """An agent that wants to make these calls. If it has asked in another life, it has nothing more to do."""
+    """An agent that would make these calls. If it has asked in another life, it has nothing more to do."""
     wanted = tuple((name, f"tc-{at}", {"to": f"{MARK} {name}"}) for at, name in enumerate(calls, 1))
     turns = [Turn(calls=wanted), say(f"{MARK}: done"), say("idle"), say("idle")][has_asked:]
     agent = Agent(client=Scripted(turns=turns), tools=[send, send_and_fail], name="clerk")

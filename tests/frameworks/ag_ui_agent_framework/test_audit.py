@@ -1,7 +1,7 @@
 """Real runs of the adapter of Microsoft's agent framework: the trail that they leave, what it does wrong, a restart.
 
 It is the third, beside Strands and Pydantic AI, because it is of the contract before 1.0 and checks what it is sent as
-that contract wants, and because its first version (1.0.0) and its newest differ most. What must be found was read from
+that contract asks, and because its first version (1.0.0) and its newest differ most. What must be found was read from
 the rules; what the adapter was seen to do besides stands in the comments.
 """
 
@@ -149,7 +149,7 @@ def test_the_taps_agree_with_it_and_nothing_of_what_was_said_comes_out(story: St
 
 
 def test_one_that_began_anew_refuses_a_good_answer_which_is_the_agent_s_fault() -> None:
-    """The contract before 1.0 wants it to go on from messages and state. It wants a memory of what it asked."""
+    """The contract before 1.0 has it go on from messages and state. It needs a memory of what it asked."""
     with recording(clerk("send")) as before, recording(clerk("send", has_asked=True)) as after:
         before.send("r1")
         client = before.moved_to(after)

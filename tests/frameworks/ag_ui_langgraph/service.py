@@ -150,7 +150,7 @@ def clerk(
     system_prompt: str | None = None,
     **told: Any,
 ) -> App:
-    """An agent that wants to make these calls. Without a memory of somebody else's it remembers as long as it lives."""
+    """An agent that would make these calls. Without a memory of somebody else's it remembers as long as it lives."""
     model = Clerk(calls=list(calls))
     graph = create_agent(model, list(_TOOLS), system_prompt=system_prompt, checkpointer=memory or InMemorySaver())
     app: App = FastAPI()

@@ -39,7 +39,7 @@ class Fault(NamedTuple):
     """What is asked and answered, run by run, and what is said of it.
 
     Attributes:
-        calls: What the agent wants.
+        calls: The calls that the agent would make.
         steps: What is sent after the run that asks.
         runs: The verdict on each run.
         thread: The verdict on their thread.
@@ -86,7 +86,7 @@ FAULTS = {
         "RESUME_UNKNOWN_ID UNCOVERED ACTION_ON_UNRECOGNISED_ANSWER UNCOVERED_MISHANDLED CALL_REOPENED NO_DEADLINE",
         done=1,
     ),
-    # LangGraph wants to be told which answer is whose, and the adapter does not tell it. Nothing ever gets past it.
+    # LangGraph has to be told which answer is whose, and the adapter does not tell it. Nothing ever gets past it.
     "two questions can never be answered": Fault(
         ("send", "send"),
         (_COVERS_BOTH, _COVERS_BOTH, _COVERS_BOTH),

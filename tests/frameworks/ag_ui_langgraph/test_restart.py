@@ -1,6 +1,6 @@
 """An answer to an agent that lives on, and the same to one that began anew: what they do, and what the audit says.
 
-The contract before 1.0 wants both to look the same (state at the interrupt boundary): who has no checkpoint goes on
+The contract before 1.0 has both look the same (state at the interrupt boundary): who has no checkpoint goes on
 from the messages and the state of the input. This adapter needs its checkpoint. Without it LangGraph begins with
 nothing at all, the messages of the input are passed over, and the answer is gone.
 """

@@ -29,7 +29,7 @@ _ALWAYS = {"legacy": {"NO_VERSION", "LEGACY_INTERRUPT"}, "both": {"NO_VERSION"},
 
 
 class Example(NamedTuple):
-    """What an agent wants to call, what it is told, what was decided, what it then did, and what is found."""
+    """What an agent would call, what it is told, what was decided, what it then did, and what is found."""
 
     calls: tuple[str, ...]
     answers: tuple[Json, ...]

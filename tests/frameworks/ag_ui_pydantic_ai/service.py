@@ -39,7 +39,7 @@ def _has_to_answer(message: ModelMessage) -> bool:
 
 
 def clerk(*calls: str) -> App:
-    """An agent that wants to make these calls."""
+    """An agent that would make these calls."""
 
     async def says(messages: list[ModelMessage], _info: AgentInfo) -> AsyncIterator[Any]:
         if not _has_to_answer(messages[-1]):

@@ -68,7 +68,7 @@ STORIES = {
         ("approved",),
         1,
     ),
-    # Its model is asked once more, and wants the same. 1.0 allows that; before, it had to fail.
+    # Its model is asked once more, and calls for the same. 1.0 allows that; before, it had to fail.
     "without answers it asks for ever": Story(
         ("send",),
         (goes_on, goes_on),

@@ -105,7 +105,7 @@ def clerk(
     has_asked: bool = False,
     sessions: Path | None = None,
 ) -> App:
-    """An agent that wants to make these calls, and asks before each.
+    """An agent that would make these calls, and asks before each.
 
     Args:
         kind: Of the adapter.

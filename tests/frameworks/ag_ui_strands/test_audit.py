@@ -166,7 +166,7 @@ def test_one_that_kept_its_session_does_the_same_after_a_restart(tmp_path: Path)
 
 
 def test_without_its_session_it_refuses_a_good_answer_which_is_the_agent_s_fault() -> None:
-    """Messages and state are all that the contract before 1.0 wants to need, and 1.0 takes the list as complete."""
+    """Messages and state are all that the contract before 1.0 needs, and 1.0 takes the list as complete."""
     restarted, client = _restarted(None)
     audit = client.audited()
     assert [each["type"] for each in restarted] == ["RUN_STARTED", "RUN_ERROR"]
