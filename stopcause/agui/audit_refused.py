@@ -16,7 +16,7 @@ from stopcause.agui.values import Entry, Interrupt
 from stopcause.agui.words import CANCELLED, Ending, Level, Mode, Side, State
 from stopcause.receipts.vocabulary import ApprovalKind, StopCause
 
-_REFUSES_AN_INPUT = frozenset({400, 409, 410, 422})
+_REFUSES_AN_INPUT = frozenset({400, 410, 422})  # 409 mostly says that the thread is busy
 _BUSY = "THREAD_BUSY"  # the end of a code: somebody else runs the thread, and the answers may be sent again
 _OUTSIDE = frozenset({StopCause.TIME_LIMIT, StopCause.CALLER_ABORT})
 _NEEDS_A_YES = frozenset({ApprovalKind.TOOL_CALL, ApprovalKind.CONFIRMATION})
