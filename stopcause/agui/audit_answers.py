@@ -1,4 +1,6 @@
-"""What the application sent, held against what its thread asks (R15, R34, R50 to R66).
+"""What the application sent, held against what its thread asks.
+
+Rules: R15, R34, R50 to R54, R56 to R60, R62, R63, R66.
 
 The consumer answers for coverage, since it alone holds what the interrupted run asked (spec 1.0,
 patterns/interrupt-resume). The guard says the same before an input is sent, by `guard_rules`; here it was sent. That an

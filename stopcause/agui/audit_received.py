@@ -1,4 +1,6 @@
-"""What the agent made of its answers (R30, R64, R70 to R88, R96, R97): whose fault is what `turns` saw happen.
+"""What the agent made of its answers: whose fault is what `turns` saw happen.
+
+Rules: R30, R64, R70 to R77, R79 to R83, R85, R86, R96, R97.
 
 A producer need not keep anything between runs (spec 1.0, patterns/interrupt-resume). What it must not do, it must not
 do of what it could tell: that is in `_known`. What was wrong with the answers themselves is in `audit_answers`, and
@@ -268,5 +270,4 @@ RULES: Mapping[str, Callable[[Scene], Ids]] = {
     "LATE_ANSWER_TAKEN": late_answer_taken,
     "LOST_INTERRUPT": lost_interrupt,
     "THREAD_TOO_LONG": thread_too_long,
-    **audit_refused.RULES,
 }

@@ -1,4 +1,6 @@
-"""Answers that were refused and ought not to have been (R87, R88): to all that is open, and nothing wrong with them.
+"""Answers that were refused and ought not to have been: to all that is open, and nothing wrong with them.
+
+Rules: R87, R88.
 
 A producer is not asked to check answers, and may (contract before 1.0, rules 6 to 8). So a refusal is blamed only where
 nothing excuses it: of a payload that nobody saw, or a time that nobody told, it is not said that it was fit. And a

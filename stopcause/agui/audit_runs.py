@@ -1,4 +1,6 @@
-"""What a run says of itself beside what it did (R14, R25, R45, R78, R94).
+"""What a run says of itself beside what it did.
+
+Rules: R14, R25, R45, R78, R94.
 
 What its events show while they come is told by `closing` and `promises`.
 """

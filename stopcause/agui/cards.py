@@ -1,9 +1,10 @@
 """The rules of AG-UI that a third party can check, in order: a card each.
 
 The table is the one home of their names. `level` is that of the specification 1.0, `before` that of the contract
-before it, where it differs. What looks for them is elsewhere: the stream's own rules are seen while it is read
-(`frames`, `lifecycle`, `course`, `closing`), what an input and a run mean for their thread in `audit`, and what may not
-be sent in `guard_rules`.
+before it, where it differs. What looks for them is elsewhere: a stream's own rules are seen while it is read (`frames`,
+`lifecycle`, `course`, `closing`, `interrupts`, `promises`), those of an input's shape in `inputs`; what both mean for
+their thread in `audit`, and what a thread lacks in `verdicts`; what may not be sent in `guard_rules`, and what an agent
+must not take in `producer`.
 """
 
 from __future__ import annotations

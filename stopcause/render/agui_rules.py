@@ -16,7 +16,7 @@ _RULE, _LEVEL, _SIDE, _INDENT = 5, 8, 10, 17
 class RuleLine(NamedTuple):
     """A rule. `levels` by contract, the newest first; what is a word of a closed list is beside what it means.
 
-    `failing` and `passing` are cases; `case` is the file of the first.
+    `failing` and `passing` are cases, by their ids.
     """
 
     rule: str

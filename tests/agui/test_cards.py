@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ast
 import json
+import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 from stopcause import agui
-from stopcause.agui import audit
+from stopcause.agui import audit, audit_answers, audit_received, audit_refused, audit_runs
 from stopcause.agui.cards import BY_NAME, CARDS, ELSEWHERE, Card
 from stopcause.agui.words import Effect, Level, Mode, Side
 from stopcause.resources import data_folder
@@ -54,6 +57,27 @@ def named() -> frozenset[str]:
 
 def test_every_rule_of_the_audit_has_a_card() -> None:
     assert set(audit.RULES) <= set(BY_NAME)
+
+
+@pytest.mark.parametrize(
+    "module", [audit_answers, audit_received, audit_refused, audit_runs], ids=lambda each: each.__name__.split(".")[-1]
+)
+def test_a_module_of_the_audit_names_the_rules_that_it_holds_and_so_does_the_audit(module: ModuleType) -> None:
+    held = {int(BY_NAME[name].rule[1:]) for name in module.RULES}
+    own = next(line for line in (module.__doc__ or "").splitlines() if line.startswith("Rules: "))
+    name = module.__name__.rpartition(".")[2]
+    listed = next(line for line in (audit.__doc__ or "").splitlines() if line.strip().startswith(f"{name} "))
+
+    assert set(numbers_in(own)) - UNHELD == set(numbers_in(listed)) - UNHELD == held
+
+
+UNHELD = {int(rule[1:]) for rule in ELSEWHERE}
+
+
+def numbers_in(text: str) -> Iterator[int]:
+    """Of a list such as "R15, R50 to R54"."""
+    for first, last in re.findall(r"R(\d+)(?: to R(\d+))?", text):
+        yield from range(int(first), int(last or first) + 1)
 
 
 def test_names_come_once_and_in_the_order_of_their_numbers() -> None:
