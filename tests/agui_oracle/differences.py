@@ -23,9 +23,8 @@ class Stricter(NamedTuple):
 
 
 class Looser(NamedTuple):
-    """What the client rejects, and is not fatal here. `field`: at which it stops."""
+    """What the client rejects, and is not fatal here. `holds` gets the field at which it stops."""
 
-    field: str
     when: str
     why: str
     holds: Callable[[Stream, tuple[RunSeen, ...], str], bool]
@@ -151,13 +150,11 @@ STRICTER = (
 
 LOOSER = (
     Looser(
-        "any",
         "a run before 1.0 has a null where nothing had to be",
         "SDKs before 1.0 wrote them; it is noted (`NULL_FIELD`, `OLD_NULL`), and the run believed",
         _is_old_null,
     ),
     Looser(
-        "role",
         "a run before 1.0 says that a reasoning message is the assistant's, or does not say whose it is",
         "the role `reasoning` came with 1.0",
         _is_old_reasoning,

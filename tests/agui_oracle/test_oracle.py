@@ -8,7 +8,7 @@ import pytest
 
 from tests.agui_oracle import compare
 from tests.agui_oracle.compare import FOLDER, Ours, Verdict
-from tests.agui_oracle.differences import LOOSER, STRICTER, Stricter
+from tests.agui_oracle.differences import LOOSER, STRICTER, Looser, Stricter
 from tests.agui_oracle.streams import Event, Stream
 from tests.support.machine import lacking
 
@@ -81,5 +81,34 @@ def test_what_differs_is_shown_with_as_few_events_as_still_do(monkeypatch: pytes
     assert found.events == [STARTED, STEP, FINISHED]
 
 
-def test_every_difference_says_when_and_why() -> None:
-    assert all(row.when and row.why for row in (*STRICTER, *LOOSER))
+OLD: Event = {"type": "RUN_STARTED", "threadId": "t1", "runId": "r1"}
+ASKS_AND_SUCCEEDS: Event = {"type": "success", "interrupts": [{"id": "i1", "reason": "confirmation"}]}
+THOUGHT: tuple[Event, ...] = (
+    {"type": "REASONING_MESSAGE_START", "messageId": "m1", "role": "assistant"},
+    {"type": "REASONING_MESSAGE_END", "messageId": "m1"},
+)
+ROWS: tuple[Stricter | Looser, ...] = (*STRICTER, *LOOSER)
+DIFFER = (  # a stream for each row of `differences`, in their order
+    stream(STARTED, {"type": 5}, FINISHED),
+    stream(STARTED, {**FINISHED, "runId": "r2"}),
+    stream({**STARTED, "threadId": "t2"}, {**FINISHED, "threadId": "t2"}),
+    stream(STARTED, {**FINISHED, "outcome": ASKS_AND_SUCCEEDS}),
+    stream(STARTED, {"type": "MESSAGES_SNAPSHOT", "messages": [{"id": "m1"}]}, FINISHED),
+    stream(STARTED, {**FINISHED, "subagentRunId": 5}),
+    stream(STARTED, {**FINISHED, "subagentRunId": None}),
+    stream({**OLD, "parentRunId": None}, FINISHED),
+    stream(OLD, *THOUGHT, FINISHED),
+)
+
+
+@pytest.mark.parametrize(
+    ("row", "of"),
+    [pytest.param(row, of, id=row.when) for row, of in zip(ROWS, DIFFER, strict=True)],
+)
+def test_each_known_difference_is_one(row: Stricter | Looser, of: Stream) -> None:
+    (said,) = compare.judged([of])
+    ours = compare.read(of)
+
+    told = f"{row.finding}: {row.when}" if isinstance(row, Stricter) else row.when
+    assert bool(ours.fatal) is said.ok
+    assert [*compare.kinds(of, ours, said)] == [told]
