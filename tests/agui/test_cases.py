@@ -114,7 +114,7 @@ def test_a_slip_in_a_case_is_named_with_its_file_and_field(
         assert re.match(rf"{re.escape(str(file))}: {way[0]}", str(error))  # noqa: PT017 - or none
 
 
-def test_a_case_says_which_thread_verdict_it_wants(tmp_path: Path) -> None:
+def test_a_case_says_which_thread_verdict_it_expects(tmp_path: Path) -> None:
     file = tmp_path / "x.json"
     file.write_text('{"id": "x", "now": "2026-11-30T12:00:00Z", "exchanges": []}', "utf-8")
 

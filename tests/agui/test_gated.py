@@ -37,7 +37,7 @@ def test_a_call_without_leave_is_bypassed_and_no_longer_open() -> None:
     assert links[1].executed == ()
 
 
-def test_two_questions_about_one_call_both_want_an_answer() -> None:
+def test_two_questions_about_one_call_both_need_an_answer() -> None:
     both = run("r1", asks=(asked("i-1", "tc-1"), asked("i-2", "tc-1")))
     ledger, links = after(both, run("r2", Ending.SUCCESS, yes("i-2"), results=("tc-1",)))
 

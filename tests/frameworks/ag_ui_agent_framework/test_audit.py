@@ -1,8 +1,8 @@
 """Real runs of the adapter of Microsoft's agent framework: the trail that they leave, what it does wrong, a restart.
 
-It is the third, beside Strands and Pydantic AI, because it is of the contract before 1.0 and checks what it is sent as
-that contract asks, and because its first version (1.0.0) and its newest differ most. What must be found was read from
-the rules; what the adapter was seen to do besides stands in the comments.
+It is the fourth, beside LangGraph, Strands and Pydantic AI, because it is of the contract before 1.0 and checks what it
+is sent as that contract asks, and because its first version (1.0.0) and its newest differ most. What must be found was
+read from the rules; what the adapter was seen to do besides stands in the comments.
 """
 
 from __future__ import annotations
