@@ -151,9 +151,8 @@ def _passage(tap: Tap, request: httpx.Request) -> Passage | None:
         return None
     given = _agreed(tap.guard, body) if tap.guard is not None else None
     passage = tap.passage()
-    if passage is not None and given is not None:
+    if passage is not None:
         passage.given = given
-    elif passage is not None:
         passage.asked(body)
     return passage
 
