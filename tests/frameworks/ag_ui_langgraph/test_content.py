@@ -15,12 +15,13 @@ from stopcause.pipeline.agui_views import audit_file_view
 from stopcause.receipts.testing import recorded
 from stopcause.render.agui import audit_objects, audit_screen
 from stopcause.render.pen import Pen
+from tests.agui.stories import Story, told
 from tests.frameworks.ag_ui_langgraph.service import CONFIGURATIONS, MARK, clerk, serving
-from tests.frameworks.ag_ui_langgraph.test_faults import EACH, Fault, told
+from tests.frameworks.ag_ui_langgraph.test_faults import EACH
 
 
 @EACH
-def test_nothing_of_it_comes_out(fault: Fault, caplog: pytest.LogCaptureFixture) -> None:
+def test_nothing_of_it_comes_out(fault: Story, caplog: pytest.LogCaptureFixture) -> None:
     """Both taps are in the way, and what asks says all that it can."""
     app = AguiMiddleware(clerk(*fault.calls, **CONFIGURATIONS["both"]), "clerk")
     with recorded() as receipts, caplog.at_level(logging.DEBUG, "stopcause"):
@@ -36,7 +37,7 @@ def test_nothing_of_it_comes_out(fault: Fault, caplog: pytest.LogCaptureFixture)
 
 
 @EACH
-def test_what_was_said_is_full_of_it(fault: Fault) -> None:
+def test_what_was_said_is_full_of_it(fault: Story) -> None:
     """Prompts, arguments, questions and answers; results, where there are any."""
     with serving(clerk(*fault.calls, **CONFIGURATIONS["both"])) as client:
         exchanges = told(client, fault).exchanges

@@ -6,8 +6,7 @@ Both environments are here, because a newer version mended some of it. What must
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
@@ -16,131 +15,91 @@ from stopcause.agui.guard import ResumeGuard
 from stopcause.agui.tap_httpx import AguiTransport
 from stopcause.agui.words import Side
 from stopcause.errors import ResumeRefusedError
-from tests.agui.recorded import GIVES_UP, Client, verdicts
+from tests.agui.recorded import GIVES_UP, verdicts
+from tests.agui.stories import ANSWERED, DONE, FAILED, WAITS, Story, answers, answers_another, goes_on, told
 from tests.frameworks.ag_ui_langgraph.service import CONFIGURATIONS, MARK, NO, YES, clerk, done, serving
 from tests.frameworks.ag_ui_langgraph.test_trail import CONFIGURED
 
 Json = Any
-Step = Callable[[Client], object]
 
 # Up to 0.0.45 a stream breaks off where its graph fails; from 0.0.46 on it ends by RUN_ERROR.
 BREAKS_OFF = os.environ.get("STOPCAUSE_VERSIONS") == "oldest"
 
-_WAITS = ("WAITING_UNROUTED", "owner")
-_ANSWERED = ("WAITING", "answered")
 _DENIED = ("BOUNDED_STOP", "approval_denied")
-_DONE = ("FALSE_COMPLETE", "no_contract")
 _BYPASSED = ("UNCERTAIN", "approval_bypassed")
-_FAILED = ("FAILED", "self_reported_failure")
 _CUT_OFF = ("UNCERTAIN", "stream_truncated")
 
 
-class Fault(NamedTuple):
-    """What is asked and answered, run by run, and what is said of it.
-
-    Attributes:
-        calls: The calls that the agent would make.
-        steps: What is sent after the run that asks.
-        runs: The verdict on each run.
-        thread: The verdict on their thread.
-        found: What is found, beside that there is no version.
-        done: How often a tool acted.
-    """
-
-    calls: tuple[str, ...]
-    steps: tuple[Step, ...]
-    runs: tuple[tuple[str, str], ...]
-    thread: tuple[str, str]
-    found: str
-    done: int = 0
-
-
-def _answers(*answers: Json) -> Step:
-    return lambda client: client.answer(_next(client), *answers)
-
-
-def _answers_another(client: Client) -> object:
-    return client.send(_next(client), resume=[{"interruptId": "nobody-s", "status": "resolved", "payload": YES}])
-
-
-def _goes_on(client: Client) -> object:
-    return client.send(_next(client))
-
-
-def _next(client: Client) -> str:
-    return f"r{len(client.exchanges) + 1}"
-
-
-_COVERS_BOTH = _answers(YES, GIVES_UP)
+_COVERS_BOTH = answers(YES, GIVES_UP)
 
 _TAKEN = "CALL_REOPENED NO_DEADLINE"
 _REFUSED = "TRUNCATED ANSWER_FATE_UNKNOWN" if BREAKS_OFF else "RESUME_FAILED_STILL_OPEN"
 
 FAULTS = {
     # The id is not looked at. Before 1.0 such an input had to fail, too, and it covers nothing.
-    "acts on an answer to something else": Fault(
+    "acts on an answer to something else": Story(
         ("send",),
-        (_answers_another,),
+        (answers_another(YES),),
         (_BYPASSED, _BYPASSED),
         _BYPASSED,
         "RESUME_UNKNOWN_ID UNCOVERED ACTION_ON_UNRECOGNISED_ANSWER UNCOVERED_MISHANDLED CALL_REOPENED NO_DEADLINE",
         done=1,
     ),
     # LangGraph has to be told which answer is whose, and the adapter does not tell it. Nothing ever gets past it.
-    "two questions can never be answered": Fault(
+    "two questions can never be answered": Story(
         ("send", "send"),
         (_COVERS_BOTH, _COVERS_BOTH, _COVERS_BOTH),
-        (_ANSWERED, *[_CUT_OFF] * 3) if BREAKS_OFF else (_WAITS, *[_FAILED] * 3),
+        (ANSWERED, *[_CUT_OFF] * 3) if BREAKS_OFF else (WAITS, *[FAILED] * 3),
         _CUT_OFF if BREAKS_OFF else ("STUCK", "retry_storm"),
         f"{_REFUSED} NO_DEADLINE " + ("REPLAY" if BREAKS_OFF else "VALID_RESUME_REFUSED REINTERRUPT_LOOP UNROUTED"),
     ),
     # Before 1.0 it had to fail where nothing is answered, and to send state and messages before it asks.
-    "a partial answer is refused, and without any it asks again": Fault(
+    "a partial answer is refused, and without any it asks again": Story(
         ("send", "send"),
-        (_answers(YES), _goes_on),
-        (_WAITS, _CUT_OFF if BREAKS_OFF else _FAILED, _WAITS),
-        _WAITS,
+        (answers(YES), goes_on),
+        (WAITS, _CUT_OFF if BREAKS_OFF else FAILED, WAITS),
+        WAITS,
         f"UNCOVERED {_REFUSED} SILENT_CONTINUE UNCOVERED_MISHANDLED NO_BOUNDARY_SNAPSHOT NO_DEADLINE UNROUTED",
     ),
-    "without answers it asks for ever": Fault(
+    "without answers it asks for ever": Story(
         ("send",),
-        (_goes_on, _goes_on),
-        (_WAITS, _WAITS, _WAITS),
+        (goes_on, goes_on),
+        (WAITS, WAITS, WAITS),
         ("STUCK", "loop_guard"),
         "SILENT_CONTINUE UNCOVERED_MISHANDLED REINTERRUPT_LOOP NO_BOUNDARY_SNAPSHOT NO_DEADLINE UNROUTED",
     ),
     # That is as it should be: nothing is done twice.
-    "the same answer once more does nothing": Fault(
-        ("send",), (_answers(YES), _answers(YES)), (_ANSWERED, _DONE, _DONE), _DONE, f"REPLAY {_TAKEN}", done=1
+    "the same answer once more does nothing": Story(
+        ("send",), (answers(YES), answers(YES)), (ANSWERED, DONE, DONE), DONE, f"REPLAY {_TAKEN}", done=1
     ),
-    "takes an answer that does not fit": Fault(
+    "takes an answer that does not fit": Story(
         ("send",),
-        (_answers({"approved": f"{MARK}: certainly"}),),
-        (_ANSWERED, _DONE),
-        _DONE,
+        (answers({"approved": f"{MARK}: certainly"}),),
+        (ANSWERED, DONE),
+        DONE,
         f"PAYLOAD_SCHEMA_MISMATCH BAD_ANSWER_SWALLOWED {_TAKEN}",
         done=1,
     ),
-    "takes an answer that comes too late": Fault(
+    "takes an answer that comes too late": Story(
         ("send_in_time",),
-        (_answers(YES),),
-        (_ANSWERED, _DONE),
-        _DONE,
+        (answers(YES),),
+        (ANSWERED, DONE),
+        DONE,
         "EXPIRED_ANSWER LATE_ANSWER_TAKEN CALL_REOPENED",
         done=1,
     ),
     # As it should be: the way past an expired question is open.
-    "what has expired can be given up": Fault(
-        ("send_in_time",), (_answers(GIVES_UP),), (_DENIED, _DONE), _DONE, "RESULT_AFTER_CANCEL CALL_REOPENED"
+    "what has expired can be given up": Story(
+        ("send_in_time",), (answers(GIVES_UP),), (_DENIED, DONE), DONE, "RESULT_AFTER_CANCEL CALL_REOPENED"
     ),
-    "a call that was denied has a result": Fault(
-        ("send",), (_answers(NO),), (_ANSWERED, _DONE), _DONE, f"RESULT_AFTER_CANCEL {_TAKEN}"
+    "a call that was denied has a result": Story(
+        ("send",), (answers(NO),), (ANSWERED, DONE), DONE, f"RESULT_AFTER_CANCEL {_TAKEN}"
     ),
-    "a tool that fails after its answer": Fault(
+    "a tool that fails after its answer": Story(
         ("send_and_fail",),
-        (_answers(YES),),
-        (_ANSWERED, _CUT_OFF) if BREAKS_OFF else (_WAITS, _FAILED),
-        _CUT_OFF if BREAKS_OFF else _WAITS,
+        (answers(YES),),
+        (ANSWERED, _CUT_OFF) if BREAKS_OFF else (WAITS, FAILED),
+        _CUT_OFF if BREAKS_OFF else WAITS,
         f"{_REFUSED} NO_DEADLINE" + ("" if BREAKS_OFF else " UNROUTED"),
     ),
 }
@@ -152,17 +111,9 @@ def _nothing_done() -> None:
     done.clear()
 
 
-def told(client: Client, fault: Fault) -> Client:
-    """All of it."""
-    client.send("r1")
-    for step in fault.steps:
-        step(client)
-    return client
-
-
 @EACH
 @CONFIGURED
-def test_the_audit_says_what_went_wrong(fault: Fault, configuration: str) -> None:
+def test_the_audit_says_what_went_wrong(fault: Story, configuration: str) -> None:
     """Answers are in `resume` here, which the adapter takes by whatever channel it asked."""
     with serving(clerk(*fault.calls, **CONFIGURATIONS[configuration])) as client:
         audit = told(client, fault).audited()
@@ -197,7 +148,7 @@ def test_with_a_guard_before_it_an_answer_to_something_else_does_not_act(configu
     with serving(app, transport) as client:
         client.send("r1")
         with pytest.raises(ResumeRefusedError):
-            _answers_another(client)
+            answers_another(YES)(client, "r2")
         assert done == []
         client.answer("r3", YES)
     assert done == [f"{MARK} send"]
