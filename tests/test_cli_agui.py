@@ -291,23 +291,26 @@ def test_a_contract_that_there_is_not_is_named() -> None:
     assert "spec-1.0, legacy-outcome, legacy-custom" in result.stderr
 
 
-def test_an_answer_is_judged_as_of_now_where_somebody_says_when_that_is(tmp_path: Path) -> None:
+def untimed() -> list[dict[str, Any]]:
+    """A question that expires at ten, and its answer; nothing tells when either was sent."""
     asked = {"id": "i-1", "reason": "confirmation", "expiresAt": "2026-11-30T10:00:00Z"}
-    ids: list[dict[str, Any]] = [{"threadId": "t1", "runId": name, "protocolVersion": "1.0"} for name in ("r1", "r2")]
-    ends = ({"type": "interrupt", "interrupts": [asked]}, {"type": "success"})
-    answers: tuple[dict[str, Any], ...] = (
-        {},
-        {"resume": [{"interruptId": "i-1", "status": "resolved", "payload": True}]},
+    answer = {"interruptId": "i-1", "status": "resolved", "payload": True}
+    told: tuple[tuple[str, dict[str, Any], dict[str, Any]], ...] = (
+        ("r1", {}, {"type": "interrupt", "interrupts": [asked]}),
+        ("r2", {"resume": [answer]}, {"type": "success"}),
     )
-    exchanges = [
+    return [
         {
-            "input": run | {"messages": []} | answer,
+            "input": (run := {"threadId": "t1", "runId": name, "protocolVersion": "1.0"}) | {"messages": []} | said,
             "events": [{"type": "RUN_STARTED", **run}, {"type": "RUN_FINISHED", **run, "outcome": end}],
         }
-        for run, end, answer in zip(ids, ends, answers, strict=True)
+        for name, said, end in told
     ]
+
+
+def test_an_answer_is_judged_as_of_now_where_somebody_says_when_that_is(tmp_path: Path) -> None:
     file = tmp_path / "untimed.json"
-    file.write_text(json.dumps(exchanges), "utf-8")
+    file.write_text(json.dumps(untimed()), "utf-8")
 
     def names(*arguments: str) -> set[str]:
         found = rows(agui("audit", str(file), *arguments))

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 import httpx
-from pydantic_ai import Agent, DeferredToolRequests
+from pydantic_ai import Agent, DeferredToolRequests, Tool
 from pydantic_ai.messages import ModelMessage, ModelRequest, UserPromptPart
 from pydantic_ai.models.function import AgentInfo, DeltaToolCall, FunctionModel
 from pydantic_ai.ui.ag_ui import AGUIAdapter
@@ -38,6 +38,17 @@ def _has_to_answer(message: ModelMessage) -> bool:
     return isinstance(message, ModelRequest) and any(isinstance(each, UserPromptPart) for each in message.parts)
 
 
+def send(to: str) -> str:
+    """Sends."""
+    done.append(to)
+    return f"{MARK}: sent"
+
+
+def send_and_fail(to: str) -> str:
+    """Fails."""
+    raise RuntimeError(f"{MARK} in an error: {to}")
+
+
 def clerk(*calls: str) -> App:
     """An agent that would make these calls."""
 
@@ -49,18 +60,8 @@ def clerk(*calls: str) -> App:
             args = {} if name == "show_form" else {"to": f"{MARK} {name}"}
             yield {at: DeltaToolCall(name, json.dumps(args), tool_call_id=f"tc-{at + 1}")}
 
-    agent = Agent(FunctionModel(stream_function=says), output_type=[str, DeferredToolRequests])
-
-    @agent.tool_plain(requires_approval=True)
-    def send(to: str) -> str:
-        """Sends."""
-        done.append(to)
-        return f"{MARK}: sent"
-
-    @agent.tool_plain(requires_approval=True)
-    def send_and_fail(to: str) -> str:
-        """Fails."""
-        raise RuntimeError(f"{MARK} in an error: {to}")
+    tools = [Tool(each, requires_approval=True) for each in (send, send_and_fail)]
+    agent = Agent(FunctionModel(stream_function=says), output_type=[str, DeferredToolRequests], tools=tools)
 
     async def run(request: Request) -> Response:
         response: Response = await AGUIAdapter.dispatch_request(request, agent=agent)
