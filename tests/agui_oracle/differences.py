@@ -33,6 +33,7 @@ class Looser(NamedTuple):
 # What the predicates look at ------------------------------------------------------------------------------------------
 
 _NAMING = ("RUN_STARTED", "RUN_FINISHED")
+_ROLES = ("developer", "system", "assistant", "user", "tool", "activity", "reasoning")
 _UNTAGGED = ("RUN_STARTED", "RUN_FINISHED", "RUN_ERROR", "MESSAGES_SNAPSHOT")
 
 
@@ -69,10 +70,15 @@ def _contradicts_itself(stream: Stream, _places: tuple[str, ...]) -> bool:
     )
 
 
-def _lacks_a_role(stream: Stream, places: tuple[str, ...]) -> bool:
+def _asks_in_vain(stream: Stream, places: tuple[str, ...]) -> bool:
+    """What is wrong is in interrupts of an outcome that cannot have any."""
+    return _contradicts_itself(stream, places) and all(each.startswith("interrupt.") for each in places)
+
+
+def _lacks_a_known_role(stream: Stream, places: tuple[str, ...]) -> bool:
     """Whatever else is wrong with such a message: it is dropped as a whole."""
     messages = [each for event in _of(stream, "MESSAGES_SNAPSHOT") for each in event.get("messages", ())]
-    read = [each for each in messages if isinstance(each, dict) and isinstance(each.get("role"), str)]
+    read = [each for each in messages if isinstance(each, dict) and each.get("role") in _ROLES]
     is_of_it = len(read) < len(messages) and all(isinstance(each.get("id"), str) for each in read)
     return is_of_it and set(places) <= {"message.role", "message.id"}
 
@@ -130,9 +136,15 @@ STRICTER = (
     ),
     Stricter(
         "MALFORMED",
-        "a message of a snapshot has no `role` that is a string",
+        "an interrupt of such an outcome is not whole",
+        "the same: the client does not look at it",
+        _asks_in_vain,
+    ),
+    Stricter(
+        "MALFORMED",
+        "a message of a snapshot has no `role` that is a string, or one that nobody knows and no `id`",
         "the client drops the message; whose calls and results it holds is not known then",
-        _lacks_a_role,
+        _lacks_a_known_role,
     ),
     Stricter(
         "MALFORMED",
