@@ -19,6 +19,7 @@ from stopcause.render.options import FailOn, Now, Output, PolicyPath, Utc
 if TYPE_CHECKING:  # what commands import for themselves
     from datetime import datetime
 
+    from stopcause.agui.verdicts import ThreadVerdict
     from stopcause.agui.words import Mode
     from stopcause.classifier.policy import Policy
     from stopcause.pipeline.agui import Audit, How
@@ -63,7 +64,8 @@ def audit(  # noqa: PLR0913 - one argument an option
     views = [audit_file_view(_PIPED if name == "-" else name, each) for name, each in audits.items()]
     screen = shared.screen_for(output, utc=utc)
     screen.show(
-        lambda pen: screens.audit_screen(views, at, pen, everything=everything), lambda: screens.audit_objects(views)
+        lambda pen: screens.audit_screen(views, at, pen, everything=everything, held_against=contract),
+        lambda: screens.audit_objects(views),
     )
     screen.hint(*_checks(audits), *_broken(audits))
     for fault in faults:
@@ -125,19 +127,26 @@ def _audits(files: Sequence[str], policy: Policy | None, now: datetime, how: How
 
 
 def _checks(audits: Mapping[str, Audit]) -> list[Hint]:
-    """What to do next where something is open: the first such file."""
-    waiting = (name for name, each in audits.items() if name != "-" and any(thread.open for thread in each.threads))
+    """What to do next where something can be answered: the first such file."""
+    waiting = (name for name, each in audits.items() if name != "-" and any(map(_is_asked, each.threads)))
     found = next(waiting, None)
     check_it = ("agui", "check", Path(found or ""), "--input", "INPUT.json")
     return [Hint(check_it, "whether that may be sent next")] if found else []
 
 
-def _broken(audits: Mapping[str, Audit]) -> list[Hint]:
-    """Where to read the first rule that somebody had to keep."""
-    from stopcause.agui.words import Level
+def _is_asked(thread: ThreadVerdict) -> bool:
+    from stopcause.agui.words import State
 
-    broken = (each.name for found in audits.values() for each in found.findings if each.level is Level.MUST)
-    name = next(broken, None)
+    return any(wait.state != State.LOST for wait in thread.open)
+
+
+def _broken(audits: Mapping[str, Audit]) -> list[Hint]:
+    """Where to read the rule that somebody had to keep: one that decides a verdict, where there is one."""
+    from stopcause.agui.cards import BY_NAME
+    from stopcause.agui.words import Effect, Level
+
+    broken = [each.name for found in audits.values() for each in found.findings if each.level is Level.MUST]
+    name = min(broken, key=lambda each: BY_NAME[each].effect in (Effect.NONE, Effect.STAYS_OPEN), default=None)
     return [Hint(("rules", "--agui", name), "the rule that was broken")] if name else []
 
 

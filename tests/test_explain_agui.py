@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from stopcause import cli
 
-RUN = {
+RUN: dict[str, Any] = {
     "schema": "stopcause/1",
     "kind": "run.stopped",
     "run_id": "r2",
@@ -35,8 +35,15 @@ def test_in_rows_it_stands_beside_the_code(tmp_path: Path) -> None:
     findings = {each.pop("code"): each for each in json.loads(explained(tmp_path).stdout)["findings"]}
 
     assert findings["action_without_answer"] == {"where": "i-1", "rule": "R71", "side": "producer", "level": "MUST"}
-    assert findings["bad_answer_swallowed"]["level"] == "NOTE, before 1.0 MUST"
+    assert findings["bad_answer_swallowed"]["level"] == "NOTE"
     assert findings["of_another"] == {"where": "x"}
+
+
+def test_of_a_run_without_a_version_it_weighs_as_before_1_0(tmp_path: Path) -> None:
+    said = explained(tmp_path, findings=[*RUN["findings"], {"code": "no_version"}])
+
+    levels = {each["code"]: each.get("level") for each in json.loads(said.stdout)["findings"]}
+    assert (levels["bad_answer_swallowed"], levels["action_without_answer"]) == ("MUST", "MUST")
 
 
 def test_on_a_screen_it_is_said_behind_it(tmp_path: Path) -> None:

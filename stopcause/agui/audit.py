@@ -4,7 +4,7 @@ A rule looks at a `Scene`: one run that is over, in the thread that it came into
 interrupts or calls, or of the run; nothing where all is well. How much a finding weighs, and on whom, its card says.
 Rules about the bytes and events of one stream are not here: `lifecycle` sees those as it reads.
 
-    audit_answers   what the application sent       R15, R34, R50 to R54, R56 to R60, R62, R63, R66
+    audit_answers   what the application sent       R15, R34, R50 to R54, R56 to R60, R62, R63, R65, R66
     audit_received  what the agent made of it       R30, R64, R70 to R77, R79 to R83, R85, R86, R96, R97
     audit_refused   what it would not take          R87, R88
     audit_runs      what a run says of itself       R14, R25, R45, R78, R94

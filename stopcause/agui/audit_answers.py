@@ -1,6 +1,6 @@
 """What the application sent, held against what its thread asks.
 
-Rules: R15, R34, R50 to R54, R56 to R60, R62, R63, R66.
+Rules: R15, R34, R50 to R54, R56 to R60, R62, R63, R65, R66.
 
 The consumer answers for coverage, since it alone holds what the interrupted run asked (spec 1.0,
 patterns/interrupt-resume). The guard says the same before an input is sent, by `guard_rules`; here it was sent. That an
@@ -19,7 +19,7 @@ from stopcause.agui.resumes import Matched, is_expired, is_same
 from stopcause.agui.scene import Scene
 from stopcause.agui.schema_budget import one_budget
 from stopcause.agui.values import NOTHING, Entry, Json, Raised, Thread
-from stopcause.agui.words import ANSWERS, CANCELLED, RESOLVED, UNDER_WAY, Channel, State
+from stopcause.agui.words import ANSWERS, CANCELLED, RESOLVED, UNDER_WAY, UNSETTLED, Channel, State
 from stopcause.errors import MissingExtraError
 
 Ids = Iterable[str]
@@ -131,6 +131,12 @@ def resume_stale_id(scene: Scene) -> Ids:
 
 def _is_of_last(scene: Scene, place: int) -> bool:
     return scene.before.asks(scene.before.raised[place])
+
+
+def input_unseen(scene: Scene) -> Ids:
+    """Ours: a stream alone does not say what it was asked with."""
+    is_asked = any(scene.before.asks(each) and each.state in UNSETTLED for each in scene.before.raised)
+    return [scene.run.run_id] if scene.run.input is None and is_asked else []
 
 
 def uncovered(scene: Scene) -> Ids:
@@ -276,6 +282,11 @@ def _is_sent_again(scene: Scene, place: int, entry: Entry) -> bool:
     return is_theirs and raised.answer is not None and is_same(raised.answer, entry)
 
 
+def input_unreadable(scene: Scene) -> Ids:
+    """An input has a thread and a run (spec 1.0, basic/run-input)."""
+    return [scene.run.run_id] if scene.is_unreadable else []
+
+
 def two_channels(scene: Scene) -> Ids:
     """Ours: agents differ in which of the two they hear."""
     given = scene.run.input
@@ -302,5 +313,7 @@ RULES: Mapping[str, Callable[[Scene], Ids]] = {
     "EDITS_NOT_OFFERED": edits_not_offered,
     "ANSWER_CHANGED": answer_changed,
     "REPLAY": replay,
+    "INPUT_UNSEEN": input_unseen,
+    "INPUT_UNREADABLE": input_unreadable,
     "TWO_CHANNELS": two_channels,
 }

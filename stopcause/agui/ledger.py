@@ -19,7 +19,7 @@ from stopcause.agui import audit, audit_answers, resumes
 from stopcause.agui.findings import Finding, found
 from stopcause.agui.scene import NO_REQUEST, Request, Scene
 from stopcause.agui.turns import NOTHING_HAPPENED, Turn, Turned
-from stopcause.agui.values import NOTHING, Begun, Json, Link, Raised, RunSeen, Thread
+from stopcause.agui.values import NOTHING, Begun, Link, Raised, RunSeen, Thread
 from stopcause.agui.words import UNSETTLED, Ending, State
 
 _K = TypeVar("_K")
@@ -39,7 +39,7 @@ class _Start(NamedTuple):
     unfit: Mapping[str, tuple[str, ...]]
     has_payloads: bool
     fits: Mapping[str, bool]
-    capabilities: Json
+    request: Request
 
 
 class _End(NamedTuple):
@@ -117,7 +117,7 @@ def _start(before: Thread, run: Begun, request: Request) -> _Start:
     matched = resumes.match(before, run.run_id, run.input, run.at)
     unfit = audit_answers.unfit(before, matched, request.payloads, run.at)
     fits = audit_answers.fits(before, matched, unfit)
-    return _Start(before, matched, run.at, unfit or NOTHING, unfit is not None, fits, request.capabilities)
+    return _Start(before, matched, run.at, unfit or NOTHING, unfit is not None, fits, request._replace(payloads=None))
 
 
 def _looked_at(run: RunSeen, end: _End, start: _Start, asked_on: Mapping[str, str | None]) -> Link:
@@ -132,7 +132,8 @@ def _looked_at(run: RunSeen, end: _End, start: _Start, asked_on: Mapping[str, st
         sent_at=start.at,
         unfit=start.unfit,
         has_payloads=start.has_payloads,
-        capabilities=start.capabilities,
+        capabilities=start.request.capabilities,
+        is_unreadable=start.request.is_unreadable,
         is_elsewhere=lambda name: asked_on.get(name, run.thread_id) != run.thread_id,
     )
     return end.link._replace(

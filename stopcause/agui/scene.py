@@ -21,10 +21,12 @@ class Request(NamedTuple):
     Attributes:
         payloads: Of its answers, each by its digest; None where nobody looks at them.
         capabilities: What the agent declares (spec 1.0, basic/capabilities).
+        is_unreadable: There is an input, and it is none.
     """
 
     payloads: Mapping[str, Json] | None = None
     capabilities: Json = None
+    is_unreadable: bool = False
 
 
 NO_REQUEST = Request()
@@ -44,6 +46,7 @@ class Scene(NamedTuple):
         unfit: What is wrong with the payloads of its answers: the name of a finding -> interrupts.
         has_payloads: Whether anybody looked at them.
         capabilities: What the agent declares, where that is known.
+        is_unreadable: What was sent is no input.
         is_elsewhere: Whether an interrupt of this id is known on another thread.
     """
 
@@ -57,6 +60,7 @@ class Scene(NamedTuple):
     unfit: Mapping[str, tuple[str, ...]] = NOTHING
     has_payloads: bool = False
     capabilities: Json = None
+    is_unreadable: bool = False
     is_elsewhere: Callable[[str], bool] = _nowhere
 
     def raised(self, places: Iterable[int]) -> list[Raised]:

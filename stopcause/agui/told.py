@@ -30,10 +30,8 @@ FRAMEWORK = "ag-ui"
 _MOST_FINDINGS = 32
 _EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(2999, 12, 31, tzinfo=UTC)
 _TICK = timedelta(microseconds=1)
-# Every other stream has one; no operator needs it.
-_UNTOLD = frozenset(
-    {"NO_VERSION", "INPUT_NO_VERSION", "UNRECOGNISED", "NO_DEADLINE", "NO_BOUNDARY_SNAPSHOT", "REASON_FORM"}
-)
+# Every other stream has one; no operator needs it. NO_VERSION is told: it says by which contract the others weigh.
+_UNTOLD = frozenset({"INPUT_NO_VERSION", "UNRECOGNISED", "NO_DEADLINE", "NO_BOUNDARY_SNAPSHOT", "REASON_FORM"})
 
 
 class Source(NamedTuple):

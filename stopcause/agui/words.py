@@ -39,7 +39,7 @@ class Level(Word):
 
     MUST = "MUST", "a rule of the contract was broken, or something was done that nobody allowed"
     SHOULD = "SHOULD", "the contract asks for something else, and does not insist"
-    WARN = "WARN", "probably wrong, and no rule says so"
+    WARN = "WARN", "probably wrong: no text insists, or nobody can be sure"
     NOTE = "NOTE", "worth knowing"
 
 

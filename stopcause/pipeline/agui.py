@@ -113,7 +113,11 @@ class _Auditor:
     def _watch(self, exchange: Exchange) -> None:
         asked = read_given(exchange.input) if exchange.input is not None else None
         self._sent_at = exchange.sent_at
-        self._request = Request(asked.payloads if asked is not None else None, exchange.capabilities)
+        self._request = Request(
+            payloads=asked.payloads if asked is not None else None,
+            capabilities=exchange.capabilities,
+            is_unreadable=exchange.input is not None and asked is None,
+        )
         given = asked.input if asked is not None else None
         watch = Watch(given, http_status=exchange.http_status, waits=waiting_tools(self._policy), mode=self._mode)
         for event in exchange.events:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
-from stopcause.agui.cards import BY_NAME, CARDS, Card
+from stopcause.agui.cards import BY_NAME, CARDS, ELSEWHERE, Card
 from stopcause.agui.told import ADAPTER
 from stopcause.agui.words import Mode, Section
 from stopcause.classifier.fold import Run
@@ -45,6 +45,8 @@ def lines_of(name: str) -> tuple[RuleLine, ...]:
     """
     wanted = name.upper().replace("-", "_")
     found = [card for card in CARDS if wanted in (card.rule, card.name)]
+    if wanted in ELSEWHERE:
+        raise InputError(f"{name}: no finding stands for it: {ELSEWHERE[wanted]}")
     if not found:
         near = difflib.get_close_matches(wanted, [*BY_NAME, *{card.rule for card in CARDS}], 3)
         hint = f"did you mean {' or '.join(near)}?" if near else "`rules --agui` lists them"
@@ -56,13 +58,9 @@ def breaches(run: Run, verdict: Verdict) -> dict[str, Breach]:
     """The rules that findings of a run are of, by their codes; none where it did not come by AG-UI."""
     if not any(each.adapter == ADAPTER for records in run.attempts.values() for each in records):
         return {}
-    found = ((each.code, BY_NAME.get(each.code.upper())) for each in verdict.findings)
-    return {code: Breach(card.rule, card.side, _weight(card)) for code, card in found if card is not None}
-
-
-def _weight(card: Card) -> str:
-    before = card.level_in(Mode.LEGACY_OUTCOME)
-    return card.level if before is card.level else f"{card.level}, before 1.0 {before}"
+    cards = {each.code: BY_NAME.get(each.code.upper()) for each in verdict.findings}
+    mode = Mode.LEGACY_OUTCOME if "no_version" in cards else Mode.SPEC
+    return {code: Breach(card.rule, card.side, card.level_in(mode)) for code, card in cards.items() if card is not None}
 
 
 def case_path(card: RuleLine) -> Path:

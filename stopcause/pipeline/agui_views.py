@@ -9,7 +9,9 @@ from stopcause.agui.course import UNRECOGNISED
 from stopcause.agui.findings import Finding
 from stopcause.agui.ids import safe
 from stopcause.agui.verdicts import Judged, ThreadVerdict
+from stopcause.agui.words import State
 from stopcause.classifier.rules import RULES
+from stopcause.classifier.verdict import VerdictName
 from stopcause.pipeline.agui import Audit
 from stopcause.pipeline.agui_check import CheckedInput
 from stopcause.render.agui import AuditFile, Checked, Found, OpenLine, RunLine, ThreadLine
@@ -49,8 +51,20 @@ def _thread(thread: ThreadVerdict, runs: tuple[RunLine, ...]) -> ThreadLine:
     )
 
 
+_NOBODY_CAN = "Nobody can answer it any more: see whether the work was done without, else start it anew."
+_ACTIONS = {  # of a thread, which has other ways out than a run
+    "loop_guard": "It asks for the same again and again: read the rules that were broken, then give up or start anew.",
+    "retry_storm": "The same answers fail again and again: read the rules that were broken, and who has to mend it.",
+    "approval_expired": "Give up what has expired, by `cancelled`: nothing else may be sent.",
+}
+
+
 def _action(thread: ThreadVerdict, runs: Sequence[RunLine]) -> str:
     """That of its latest run where that is what the thread has come to; else that of the verdict itself."""
+    if thread.open and all(wait.state == State.LOST for wait in thread.open):
+        return _NOBODY_CAN
+    if thread.verdict is VerdictName.STUCK and thread.open and thread.reason in _ACTIONS:
+        return _ACTIONS[thread.reason]
     latest = next((run.verdict for run in reversed(runs) if run.run_id == thread.run_id), None)
     if latest is not None and latest.verdict is thread.verdict:
         return latest.action

@@ -5,6 +5,7 @@ Values come in by shape, not by class: this room does not know that of AG-UI.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -29,6 +30,7 @@ from stopcause.render.why import lacks
 _INDENT, _RUN, _ENDING, _VERDICT = 2, 8, 16, 20
 _SAYS = WIDTH - _INDENT - _RUN - _ENDING - _VERDICT
 _ID = 14
+_LACKS = _INDENT + _ID + 22 + 16 + 9  # where it stands what a wait lacks
 _OF_STREAM = ("ending", "is_late", "mode", "error_code", "events", "unrecognised")
 _SHOWN = 20  # runs of a thread
 _NAMED = 6  # runs of a finding
@@ -184,8 +186,21 @@ def check_object(checked: Checked) -> dict[str, Any]:
 # Screens --------------------------------------------------------------------------------------------------------------
 
 
-def audit_screen(files: Sequence[AuditFile], now: datetime, pen: Pen, *, everything: bool = False) -> Iterator[str]:
-    """Each thread with its runs (the last of them, or `everything`), what it waits for, and what was found."""
+def audit_screen(
+    files: Sequence[AuditFile],
+    now: datetime,
+    pen: Pen,
+    *,
+    everything: bool = False,
+    held_against: str | None = None,
+) -> Iterator[str]:
+    """Each thread with its runs (the last of them, or `everything`), what it waits for, and what was found.
+
+    `held_against`: the contract that was chosen in place of what the streams declare.
+    """
+    if held_against is not None:
+        yield f"Held against {held_against}, whatever the streams declare."
+        yield ""
     for file in files:
         runs = sum(len(thread.runs) for thread in file.threads)
         what = f"{count(len(file.threads), 'thread')}, {count(runs, 'run')}, {count(file.events, 'event')}"
@@ -201,7 +216,7 @@ def _thread(thread: ThreadLine, now: datetime, pen: Pen, most: int) -> Iterator[
     room = WIDTH - _VERDICT - _SAYS
     head = f"thread {whole_or_tail(thread.thread_id, room - 8)}"
     yield f"{fit(head, room)}{pen.verdict(thread.verdict, _VERDICT)}{thread.reason}"
-    names = short_names([run.run_id for run in thread.runs], _RUN - 1)
+    names = _names([run.run_id for run in thread.runs], _RUN - 1)
     yield pen.dim(f"  {'RUN':<{_RUN}}{'ENDING':<{_ENDING}}{'VERDICT':<{_VERDICT}}STOP CAUSE, REASON")
     if (hidden := len(thread.runs) - most) > 0:
         yield pen.dim(f"  {count(hidden, 'earlier run')} (--all)")
@@ -210,6 +225,13 @@ def _thread(thread: ThreadLine, now: datetime, pen: Pen, most: int) -> Iterator[
     yield from _waits(thread.waits, now, pen)
     yield from _findings(thread, names, pen)
     yield from paragraph("  Do", thread.action, _INDENT + 17)
+
+
+def _names(ids: Sequence[str], room: int) -> dict[str, str]:
+    """As other lists name them; where the ends are the same, by how they begin."""
+    names = short_names(ids, room)
+    counted = Counter(names.values())
+    return {each: name if counted[name] == 1 else cut(each, room) for each, name in names.items()}
 
 
 def _run(run: RunLine, name: str, pen: Pen) -> str:
@@ -223,14 +245,14 @@ def _run(run: RunLine, name: str, pen: Pen) -> str:
 def _waits(waits: Sequence[OpenLine], now: datetime, pen: Pen) -> Iterator[str]:
     if not waits:
         return
-    names = short_names([wait.interrupt_id for wait in waits], _ID - 1)
+    names = _names([wait.interrupt_id for wait in waits], _ID - 1)
     yield pen.dim(f"  {'WAITS FOR':<{_ID}}{'WHAT':<22}{'OWNER':<16}{'DUE':<9}MISSING")
     for wait in waits:
         what = f"tool {wait.tool}" if wait.tool else str(wait.kind)
         name = names[wait.interrupt_id]
         head = f"  {fit(name, _ID)}{fit(cut(what, 21), 22)}{fit(cut(wait.owner or '-', 15), 16)}"
         missing = lacks(wait.missing).removeprefix("missing ") if wait.missing else ""
-        yield cut(f"{head}{_due(wait, now):<9}{missing}".rstrip(), WIDTH)
+        yield from paragraph(f"{head}{_due(wait, now)}", missing, _LACKS)
         if name != wait.interrupt_id:  # an answer needs all of it
             yield pen.dim(f"  id {wait.interrupt_id}")
 

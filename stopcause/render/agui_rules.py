@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from stopcause.render.pen import Pen, fit, paragraph
 
+_CASES = "fixtures/agui/rules"
 _RULE, _LEVEL, _SIDE, _INDENT = 5, 8, 10, 17
 
 
@@ -76,8 +77,8 @@ def card_screen(lines: Sequence[RuleLine], pen: Pen) -> Iterator[str]:
         yield from paragraph("  How much", f"{_levels(line.levels)}: {line.level_means}", _INDENT)
         yield from paragraph("  Stands in", line.stands_in, _INDENT)
         yield from paragraph("  Verdict", line.effect_means, _INDENT)
-        yield from paragraph("  Found in", line.failing, _INDENT)
-        yield from paragraph("  Not found in", line.passing, _INDENT)
+        yield from paragraph("  Found in", f"{_CASES}/{line.failing}.json", _INDENT)
+        yield from paragraph("  Not found in", f"{_CASES}/{line.passing}.json", _INDENT)
 
 
 def _levels(levels: Mapping[str, str]) -> str:

@@ -92,7 +92,7 @@ def test_nothing_is_known_of_answers_that_nobody_saw() -> None:
     ledger, links = after(ASKS, run("r2", knows_input=False))
 
     assert states(ledger) == {("r1", "i-1"): "open"}
-    assert links[1].findings == ()
+    assert names(links[1].findings) == {"INPUT_UNSEEN"}
 
 
 def test_what_is_wrong_with_an_input_itself_is_said_of_its_run() -> None:

@@ -143,9 +143,15 @@ def test_what_the_stream_does_not_say_the_producer_s_receipt_does() -> None:
 
 
 def test_notes_of_every_other_stream_are_left_out() -> None:
-    seen = run("r1", findings=(found("NO_VERSION"), found("NO_DEADLINE", "i-1"), found("LEGACY_INTERRUPT")))
+    seen = run("r1", findings=(found("UNRECOGNISED"), found("NO_DEADLINE", "i-1"), found("LEGACY_INTERRUPT")))
 
     assert told.ended_records(seen, Link(), Source())[0]["findings"] == [{"code": "legacy_interrupt"}]
+
+
+def test_by_which_contract_a_run_is_read_is_told() -> None:
+    seen = run("r1", findings=(found("NO_VERSION"),))
+
+    assert told.ended_records(seen, Link(), Source())[0]["findings"] == [{"code": "no_version"}]
 
 
 def test_of_a_refused_request_only_that_is_known() -> None:

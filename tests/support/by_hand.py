@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from stopcause.agui.cards import CARDS
-from stopcause.agui.words import Level, Mode
+from stopcause.agui.words import Level, Mode, Side
 from stopcause.store.rows import StoredWait, VerdictRow
 from tests.support.verdict_rows import NOW
 
@@ -256,17 +256,35 @@ def agui_rules(rows: Rows, asked: Asked) -> Expected:
     seen = [row for row in chosen(rows, asked) if row.adapter == "stopcause.agui"]
     for (name, version), found in piles(seen, lambda row: (row.framework or "ag-ui", row.framework_version)).items():
         for card in CARDS:
-            if all(card.level_in(mode) is Level.NOTE for mode in Mode):
-                continue
-            broke = [row for row in found if card.name in {each.partition("=")[0].upper() for each in row.findings}]
-            if broke:
-                newest = max(broke, key=lambda row: (row.last_at, row.run_id))
-                levels = card.level_in(Mode.SPEC), card.level_in(Mode.LEGACY_OUTCOME)
-                told = (card.rule, card.name, str(card.side), *map(str, levels))
-                share = len(broke) / len(found)
-                made.append((name, version, *told, len(broke), share, newest.last_at, newest.run_id))
-    weights = [str(level) for level in Level]
-    return sorted(made, key=lambda each: (weights.index(each[5]), -each[7], each[0], last(each[1]), each[3]))
+            for contract, mode in (("1.0", Mode.SPEC), ("before", Mode.LEGACY_OUTCOME)):
+                broke = [
+                    row
+                    for row in found
+                    if card.name in codes(row) and ("NO_VERSION" in codes(row)) is (mode is not Mode.SPEC)
+                ]
+                if broke and card.level_in(mode) is not Level.NOTE:
+                    newest = max(broke, key=lambda row: (row.last_at, row.run_id))
+                    told = (card.rule, card.name, str(card.side), str(card.level_in(mode)), contract)
+                    made.append(
+                        (name, version, *told, len(broke), len(broke) / len(found), newest.last_at, newest.run_id)
+                    )
+    sides, weights = [str(side) for side in Side], [str(level) for level in Level]
+    return sorted(
+        made,
+        key=lambda each: (
+            sides.index(each[4]),
+            weights.index(each[5]),
+            -each[7],
+            each[0],
+            last(each[1]),
+            each[3],
+            each[6],
+        ),
+    )
+
+
+def codes(row: VerdictRow) -> set[str]:
+    return {each.partition("=")[0].upper() for each in row.findings}
 
 
 def limits(rows: Rows, asked: Asked) -> Expected:

@@ -50,6 +50,7 @@ _BROKEN = (
     "action_without_answer=i-1",
     "bad_answer_swallowed=i-3",
     "late_error",
+    "no_version",
     "odd",
 )
 _CLOSED = ("executed", "passed", "answered", "denied", "withdrawn", "expired", "over", "aborted")

@@ -9,13 +9,13 @@
 -- column: rule | text | RULE | its number, as `rules --agui` has it
 -- column: finding | text | FINDING | its name
 -- column: whose | text | WHOSE | producer, consumer, or auditor: nobody's fault
--- column: level | text | LEVEL | how much it weighs in AG-UI 1.0
--- column: level_before | text | - | how much it weighs in the contract before it
+-- column: level | text | LEVEL | how much it weighs in the contract that the run is read by
+-- column: contract | text | - | which that is: 1.0, or before where RUN_STARTED declared no version
 -- column: runs | count | RUNS | runs in which it was found
 -- column: share | share | SHARE | of that version's runs
 -- column: last_at | time | - | when it was last
 -- column: run_id | id | - | the last of these runs
--- What is a NOTE in both contracts is left out.
+-- NOTEs are left out. What the producer broke comes first: the application's faults are not the integration's.
 WITH rules(code, rule, finding, whose, level, level_before) AS (
     VALUES
     -- [[[cog
@@ -102,7 +102,15 @@ WITH rules(code, rule, finding, whose, level, level_before) AS (
     -- [[[end]]]
 ),
 seen AS (
-    SELECT coalesce(framework, 'ag-ui') AS integration, framework_version AS version, findings, sign, last_at, run_id
+    SELECT
+        coalesce(framework, 'ag-ui') AS integration,
+        framework_version AS version,
+        CASE WHEN list_contains([split_part(each, '=', 1) FOR each IN findings], 'no_version') THEN 'before' ELSE '1.0' END
+            AS contract,
+        findings,
+        sign,
+        last_at,
+        run_id
     FROM verdicts
     WHERE is_latest AND hour >= $hour AND opened_at >= $since
         AND ($agent IS NULL OR agent = $agent)
@@ -119,6 +127,7 @@ named AS (  -- each row has a code once, wherever it was found in the run
     SELECT
         integration,
         version,
+        contract,
         sign,
         last_at,
         run_id,
@@ -126,22 +135,35 @@ named AS (  -- each row has a code once, wherever it was found in the run
     FROM seen
 ),
 by_run AS (
-    SELECT integration, version, code, run_id, max(last_at) AS last_at
+    SELECT
+        integration,
+        version,
+        contract,
+        rule,
+        finding,
+        whose,
+        CASE contract WHEN 'before' THEN level_before ELSE level END AS weight,
+        run_id,
+        max(last_at) AS last_at
     FROM named
     JOIN rules USING (code)
-    GROUP BY integration, version, code, run_id
-    HAVING sum(sign) > 0
+    GROUP BY integration, version, contract, rule, finding, whose, weight, run_id
+    HAVING sum(sign) > 0 AND weight <> 'NOTE'
 ),
 found AS (
     SELECT
         integration,
         version,
-        code,
+        rule,
+        finding,
+        whose,
+        weight,
+        contract,
         count(*) AS runs,
         max(last_at) AS last_at,
         arg_max(run_id, {'last_at': last_at, 'run_id': run_id}) AS run_id
     FROM by_run
-    GROUP BY integration, version, code
+    GROUP BY integration, version, rule, finding, whose, weight, contract
 )
 SELECT
     found.integration,
@@ -149,19 +171,20 @@ SELECT
     rule,
     finding,
     whose,
-    level,
-    level_before,
+    weight AS level,
+    contract,
     found.runs,
     found.runs / counted.runs AS share,
     found.last_at,
     found.run_id
 FROM found
-JOIN rules USING (code)
 JOIN counted ON counted.integration = found.integration AND counted.version IS NOT DISTINCT FROM found.version
 ORDER BY
-    list_position(['MUST', 'SHOULD', 'WARN', 'NOTE'], level),
+    list_position(['producer', 'consumer', 'auditor'], whose),
+    list_position(['MUST', 'SHOULD', 'WARN'], weight),
     found.runs DESC,
     found.integration,
     found.version,
-    finding
+    finding,
+    contract
 LIMIT $limit
