@@ -31,6 +31,7 @@ app = typer.Typer(
     help="Read AG-UI streams: why runs stopped, and what threads wait for.",
 )
 _PIPED = "standard input"
+_NAMED = 8  # lines of a file that cannot be read
 _MODES = "Held against this contract, whatever a stream declares."
 
 
@@ -121,6 +122,10 @@ def _audits(files: Sequence[str], policy: Policy | None, now: datetime, how: How
         except InputError as error:
             faults.append(str(error))
             continue
+        broken = audits[name].broken_lines
+        faults += [f"{name}: line {number}: no whole exchange; it is passed over" for number in broken[:_NAMED]]
+        if len(broken) > _NAMED:
+            faults.append(f"{name}: {len(broken) - _NAMED} more of these")
         if not audits[name].runs:
             complain(f"{name}: no run of AG-UI in it; for a file of records there is `classify`")
     return audits, faults

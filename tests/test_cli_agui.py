@@ -320,3 +320,20 @@ def test_an_answer_is_judged_as_of_now_where_somebody_says_when_that_is(tmp_path
     assert names() & judged == {"expiry_not_judged"}
     assert names("--now", "2026-11-30T09:00:00Z") & judged == set()
     assert names("--now", "2026-11-30T11:00:00Z") & judged == {"expired_answer"}
+
+
+@pytest.mark.parametrize("tail", ["", "\n"], ids=["at its end", "with a newline"])
+def test_half_an_exchange_is_named_and_nobody_s_fault(tail: str, tmp_path: Path) -> None:
+    whole, half = (json.dumps(each) for each in recording("st-full")[:2])
+    file = tmp_path / "cut.jsonl"
+    file.write_text(f"{whole}\n{half[: len(half) // 2]}{tail}", "utf-8")
+
+    result = agui("audit", str(file), *NOW)
+    told = rows(result)
+    checked = agui("check", str(file), "--input", given_input(tmp_path, recording("st-full")[1]["input"]))
+
+    assert (result.exit_code, checked.exit_code) == (2, 2)
+    assert "line 2: no whole exchange" in result.stderr
+    assert [row["run_id"] for row in told if row["row"] == "run"] == ["r1"]
+    assert not [each for row in told for each in row["findings"] if each.get("level") == "MUST"]
+    assert "give the history without a gap" in checked.stderr

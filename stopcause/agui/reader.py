@@ -60,13 +60,17 @@ _NO_TEXT = {  # by the first bytes of a file
 
 
 class Exchange(NamedTuple):
-    """One request and the stream that came back. `input` is as it was sent, `events` come as they are read."""
+    """One request and the stream that came back. `input` is as it was sent, `events` come as they are read.
+
+    `broken_line`: it begins with a line of this number, of which nothing can be read: half of one, perhaps.
+    """
 
     input: Json | None
     events: Iterator[Event]
     sent_at: datetime | None = None
     http_status: int | None = None
     capabilities: Json = None  # what the agent declares, where somebody wrote it down
+    broken_line: int | None = None
 
 
 class _Head(NamedTuple):
@@ -76,6 +80,7 @@ class _Head(NamedTuple):
     sent_at: datetime | None = None
     http_status: int | None = None
     capabilities: Json = None
+    broken_line: int | None = None
 
 
 _Row: TypeAlias = _Head | Event
@@ -92,7 +97,7 @@ def read_exchanges(file: BinaryIO) -> Iterator[Exchange]:
     while row is not None:
         head = row if isinstance(row, _Head) else _Head()
         events = _Events(rows, None if isinstance(row, _Head) else row)
-        yield Exchange(head.input, events, head.sent_at, head.http_status, head.capabilities)
+        yield Exchange(head.input, events, *head[1:])
         row = events.skip()
 
 
@@ -172,7 +177,7 @@ def _rows_of_lines(chunks: Iterator[bytes]) -> Iterator[_Row]:
             yield from _rows_of_line(line, number)
     for line in lines.end():
         rows = list(_rows_of_line(line, number + 1))
-        for row in rows:  # an exchange that breaks off has a head beside it, and is no tail of a stream
+        for row in rows:  # one in a whole exchange is no tail of a stream
             yield row._replace(is_tail=True) if len(rows) == 1 and isinstance(row, Unreadable) else row
 
 
@@ -181,18 +186,18 @@ def _rows_of_line(line: bytes, number: int) -> Iterable[_Row]:
     if not is_filled(line):
         return ()
     if len(line) <= LARGEST:
-        return (read_event(line),) if type_of(line) else _rows_of_parts(line)
+        return (read_event(line),) if type_of(line) else _rows_of_parts(line, number)
     if _EXCHANGE.match(line):
         raise InputError(f"line {number}: more than {LARGEST // _MB} MB; write its events in lines after it")
     return (Unreadable("FRAME_TOO_LARGE", type_of(line)),)
 
 
-def _rows_of_parts(line: bytes) -> Iterable[_Row]:
+def _rows_of_parts(line: bytes, number: int) -> Iterable[_Row]:
     try:
         return _rows(read_json(line, around=_AROUND))
     except ValueError as error:
-        row = unreadable(line, error)
-    return (_Head(), row) if _EXCHANGE.match(line) else (row,)  # what stands before an exchange is not at fault
+        # Half an exchange is whoever's fault that wrote the file: no stream of an agent has one.
+        return (_Head(broken_line=number) if _EXCHANGE.match(line) else unreadable(line, error),)
 
 
 # Documents -----------------------------------------------------------------------------------------------------------

@@ -47,11 +47,15 @@ class How(TypedDict, total=False):
 
 
 class Audit(NamedTuple):
-    """What a history says: its runs in the order of their ends, its threads in the order of their beginnings."""
+    """What a history says: its runs in the order of their ends, its threads in the order of their beginnings.
+
+    `broken_lines`: the numbers of lines that begin an exchange and cannot be read.
+    """
 
     runs: tuple[Judged, ...]
     threads: tuple[ThreadVerdict, ...]
     events: int
+    broken_lines: tuple[int, ...] = ()
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -98,6 +102,7 @@ class _Auditor:
         self._events = self._ticks = 0
         self._sent_at: datetime | None = None
         self._request = NO_REQUEST
+        self._broken_lines: list[int] = []
 
     def audit(self, exchanges: Iterable[Exchange]) -> Audit:
         for exchange in exchanges:
@@ -108,9 +113,11 @@ class _Auditor:
             of_thread, thread = verdicts.judge_thread(self._ledger.threads[thread_id], runs, self._policy, self._now)
             judged.extend(of_thread)
             threads.append(thread)
-        return Audit(tuple(judged), tuple(threads), self._events)
+        return Audit(tuple(judged), tuple(threads), self._events, tuple(self._broken_lines))
 
     def _watch(self, exchange: Exchange) -> None:
+        if exchange.broken_line is not None:
+            self._broken_lines.append(exchange.broken_line)
         asked = read_given(exchange.input) if exchange.input is not None else None
         self._sent_at = exchange.sent_at
         self._request = Request(

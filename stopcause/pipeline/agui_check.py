@@ -34,7 +34,9 @@ def check_files(paths: Sequence[Path], name: str, given: bytes, now: datetime) -
     """
     guard, history = ResumeGuard(), _History()
     for path in paths:
-        agui.audit_file(path, None, now, also=history.saw)
+        broken = agui.audit_file(path, None, now, also=history.saw).broken_lines
+        if broken:  # it may have been the question
+            raise InputError(f"{path}: line {broken[0]}: no whole exchange; give the history without a gap")
     for thread in history.threads.values():
         guard.knows(thread)
     return check_input(guard, _json(given, name), now)

@@ -34,11 +34,15 @@ class Read(NamedTuple):
     events: list[Any]
     sent_at: datetime | None = None
     http_status: int | None = None
+    broken_line: int | None = None
 
 
 def read(text: str | bytes) -> list[Read]:
     file = io.BytesIO(text if isinstance(text, bytes) else text.encode())
-    return [Read(each.input, list(each.events), each.sent_at, each.http_status) for each in read_exchanges(file)]
+    return [
+        Read(each.input, list(each.events), each.sent_at, each.http_status, each.broken_line)
+        for each in read_exchanges(file)
+    ]
 
 
 def lines(*values: object) -> str:
@@ -303,10 +307,9 @@ def test_a_document_that_is_too_large_says_what_to_write(monkeypatch: pytest.Mon
 @pytest.mark.parametrize("rest", ["", lines(B)], ids=["at the end", "before others"])
 def test_an_exchange_that_cannot_be_read_is_one_of_its_own(rest: str) -> None:
     broken = f'{{"input": {{"a": "{MARK}"'
-    unreadable = Unreadable("FRAME_UNREADABLE")
     after = [B] if rest else []
-    assert read(lines(INPUT, A) + broken + "\n" + rest) == [Read(INPUT, [A]), Read(None, [unreadable, *after])]
-    assert read(lines(INPUT, A) + broken) == [Read(INPUT, [A]), Read(None, [unreadable])]
+    assert read(lines(INPUT, A) + broken + "\n" + rest) == [Read(INPUT, [A]), Read(None, after, broken_line=3)]
+    assert read(lines(INPUT, A) + broken) == [Read(INPUT, [A]), Read(None, [], broken_line=3)]
 
 
 def test_an_exchange_that_is_too_large_for_a_line_says_what_to_write(monkeypatch: pytest.MonkeyPatch) -> None:
