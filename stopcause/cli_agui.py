@@ -133,7 +133,8 @@ def _audits(files: Sequence[str], policy: Policy | None, now: datetime, how: How
 
 def _checks(audits: Mapping[str, Audit]) -> list[Hint]:
     """What to do next where something can be answered: the first such file."""
-    waiting = (name for name, each in audits.items() if name != "-" and any(map(_is_asked, each.threads)))
+    whole = {name: each for name, each in audits.items() if name != "-" and not each.broken_lines}
+    waiting = (name for name, each in whole.items() if any(map(_is_asked, each.threads)))
     found = next(waiting, None)
     check_it = ("agui", "check", Path(found or ""), "--input", "INPUT.json")
     return [Hint(check_it, "whether that may be sent next")] if found else []
